@@ -1,0 +1,82 @@
+# Everything that is done to this project, by name. `make help` lists it.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The release whose contract the wire must not break; until there is one, the commit that added proto/.
+BREAKING_BASE = $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || git log --diff-filter=A --format=%H -- proto/compass/v1/compass.proto | tail -1)
+TEST_WORKERS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-run demo test test-all bench check lint types imports proto-gen proto-check proto-lint fmt lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Two stamps: what a user needs to run the demo, and what a developer needs on top.
+$(VENV)/run.stamp: requirements-run.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "compass needs Python 3.11 or newer; name one with make PYTHON=python3.12 …")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-run.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: requirements-dev.txt $(VENV)/run.stamp
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.txt
+	@touch $@
+
+setup-run: $(VENV)/run.stamp ## Make .venv with what the command needs
+setup: $(VENV)/dev.stamp ## Make .venv with all that developing needs
+
+demo: $(VENV)/run.stamp ## Replay a failing and an aborted agent run while a second process tails it
+	@$(BIN)/python tests/demo/demo.py
+
+test: $(VENV)/dev.stamp ## Run the tests
+	$(BIN)/python -m pytest -n $(TEST_WORKERS)
+
+test-all: $(VENV)/dev.stamp ## Run all tests, the long ones too
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) -m "" --timeout 900
+
+bench: $(VENV)/dev.stamp ## Measure, each figure as a ratio against its floor in the same run
+	$(BIN)/python tests/bench/bench.py
+
+check: lint types imports proto-check proto-lint ## Run every check that is no test
+
+lint: $(VENV)/dev.stamp ## Style, format, spelling
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md docs src tests proto Makefile
+
+types: $(VENV)/dev.stamp ## Types, strictly
+	$(BIN)/basedpyright
+
+imports: $(VENV)/dev.stamp ## The layers of the architecture
+	$(BIN)/lint-imports
+
+proto-gen: $(VENV)/dev.stamp ## Make gen/ from proto/
+	$(BIN)/buf format -w proto
+	$(BIN)/buf lint
+	$(BIN)/python proto/generate.py
+
+proto-check: $(VENV)/dev.stamp ## Fail when gen/ is not what proto/ makes
+	$(BIN)/python proto/generate.py --check
+
+proto-lint: $(VENV)/dev.stamp ## buf format, lint and breaking
+	$(BIN)/buf format --diff --exit-code proto
+	$(BIN)/buf lint
+	@if [ -n "$(BREAKING_BASE)" ]; then echo "buf breaking --against $(BREAKING_BASE)"; \
+	$(BIN)/buf breaking --against ".git#ref=$(BREAKING_BASE)"; \
+	else echo "buf breaking: no commit to compare with yet"; fi
+
+fmt: $(VENV)/dev.stamp ## Format sources and the contract
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+	$(BIN)/buf format -w proto
+
+lock: ## Resolve the locked requirements anew (needs uv)
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group run pyproject.toml -o requirements-run.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra grpc --extra subscriber --group dev pyproject.toml -o requirements-dev.txt
+
+clean: ## Remove what make made
+	rm -rf $(VENV) .demo build dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

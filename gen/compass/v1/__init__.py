@@ -1,0 +1,1 @@
+# Made by proto/generate.py from proto/. Do not edit.

@@ -1,0 +1,5 @@
+"""TODO."""
+
+
+def main() -> int:
+    return 0
