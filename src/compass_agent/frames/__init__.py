@@ -15,6 +15,7 @@ __all__ = (
     "SessionError",
     "SessionErrorKind",
     "SessionEvent",
+    "SessionFileDiff",
     "SessionFrame",
     "SessionInjectionKind",
     "as_state",
@@ -34,6 +35,7 @@ from compass.v1.compass_pb2 import (
     SessionError,
     SessionErrorKind,
     SessionEvent,
+    SessionFileDiff,
     SessionFrame,
     SessionInjectionKind,
 )

@@ -1,0 +1,164 @@
+"""Inner events in, session frames out. Pure, synchronous, total.
+
+The mapper alone holds the state of a session: what was told, which tools are open, which state was
+emitted last. It does not wait, join or buffer: one frame a delta.
+"""
+
+from __future__ import annotations
+
+__all__ = ("EventMapper", "UnmappedEvent")
+
+import logging
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeGuard, get_args
+
+from compass_agent.events import Failure, InnerEvent, Unknown, decode
+from compass_agent.frames import SessionErrorKind, SessionFrame
+from compass_agent.mapping.handlers import handle, text_delta
+from compass_agent.mapping.state import MappingState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from compass_agent.frames import AgentSessionState, SessionInjectionKind
+
+_logger = logging.getLogger("compass_agent.mapping")
+
+# So many types are counted by name; an agent that makes up types must not eat memory.
+_COUNTED_TYPES = 1_000
+_OBJECT: type[Any] = dict
+_EVENT_CLASSES = frozenset[object](get_args(InnerEvent))
+
+
+@dataclass(frozen=True, slots=True)
+class UnmappedEvent:
+    """Something that gave no frame because it is not known; `reason` says why."""
+
+    event_type: str
+    reason: str
+
+
+class EventMapper:
+    """Maps the events of one session and epoch, in order.
+
+    Args:
+        now: Gives the time in milliseconds since 1970-01-01 UTC.
+    """
+
+    def __init__(self, *, now: Callable[[], int]) -> None:
+        self._now = MappingState(now)
+        self._unmapped: Counter[str] = Counter()
+
+    @property
+    def state(self) -> AgentSessionState.ValueType:
+        """The state that was emitted last; UNSPECIFIED before the first."""
+        return self._now.lifecycle_state
+
+    @property
+    def failed(self) -> bool:
+        """Whether the last work failed and none has started since."""
+        return self._now.failed
+
+    @property
+    def unmapped(self) -> Mapping[str, int]:
+        """How many events could not be mapped, by type."""
+        return self._unmapped
+
+    def map(self, event: object) -> list[SessionFrame | UnmappedEvent]:
+        """Return the frames of one inner event, or what could not be mapped.
+
+        Args:
+            event: A class of `compass_agent.events`, or the canonical JSON object as `json.loads`
+                gives it. Anything else gives one `UnmappedEvent`; nothing raises.
+        """
+        try:
+            delta = _text_of(event)
+            if delta is not None:
+                return [*text_delta(self._now, delta)]
+            return self._map(event)
+        except Exception as error:  # noqa: BLE001 - the promise is that nothing raises
+            reason = f"could not be mapped: {type(error).__name__}"
+            return [self._note_unmapped(type(event).__name__, reason)]
+
+    def _map(self, event: object) -> list[SessionFrame | UnmappedEvent]:
+        inner = event if _is_inner_event(event) else decode(event)
+        if isinstance(inner, Unknown):
+            return [self._note_unmapped(inner.event_type, inner.reason)]
+        return [*(handle(self._now, inner) or ())]
+
+    def _note_unmapped(self, event_type: str, reason: str) -> UnmappedEvent:
+        known = event_type in self._unmapped
+        name = event_type if known or len(self._unmapped) < _COUNTED_TYPES else "(others)"
+        if name not in self._unmapped:
+            _logger.warning("no frame for events of type %.100r: %s", name, reason)
+        self._unmapped[name] += 1
+        return UnmappedEvent(event_type, reason)
+
+    def session_error(
+        self,
+        kind: SessionErrorKind.ValueType,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after_ms: int | None = None,
+        code: str = "",
+        request_id: str = "",
+        stopped_by: str = "",
+    ) -> list[SessionFrame]:
+        """Return the frames of a failure or stop that the runtime itself saw.
+
+        ERROR is followed by its ERRORED frame. A failure that was told already since work began
+        gives nothing, and so does a second stop.
+        """
+        aborted = kind == SessionErrorKind.SESSION_ERROR_KIND_ABORTED
+        now = self._now
+        if aborted and now.stop_told:
+            return []
+        if not aborted and now.failed and now.told.is_same_failure(message, status):
+            return []
+        now.last_message_failed = not aborted
+        now.message_open = False
+        frames = now.tell(
+            Failure(aborted, message, status, retry_after_ms, code, request_id, stopped_by)
+        )
+        now.stop_told = now.stop_told or aborted
+        return frames
+
+    def request_stop(self, stopped_by: str) -> None:
+        """Note that the runtime was asked to stop the agent: whatever fails now is a stop."""
+        self._now.stopped_by = stopped_by
+        self._now.stop_told = False
+
+    def lifecycle(self, state: AgentSessionState.ValueType) -> list[SessionFrame]:
+        """Return the transition to `state`: one frame when the state changes, else none."""
+        return self._now.to(state)
+
+    def notice(self, text: str, link: str | None = None) -> SessionFrame:
+        """Return a line of information."""
+        return self._now.build.notice(text, link)
+
+    def session_injection(
+        self,
+        kind: SessionInjectionKind.ValueType,
+        message_id: str,
+        from_handle: str,
+        traceparent: str = "",
+    ) -> SessionFrame:
+        """Return the observation that a message was put into the running agent."""
+        return self._now.build.session_injection(kind, message_id, from_handle, traceparent)
+
+
+def _is_inner_event(event: object) -> TypeGuard[InnerEvent]:
+    return type(event) in _EVENT_CLASSES
+
+
+def _text_of(event: Any) -> str | None:
+    """Return the delta of a `text_delta` in its JSON form: it comes hundreds of times a second."""
+    if type(event) is not _OBJECT:
+        return None
+    inner = event.get("assistantMessageEvent")
+    if type(inner) is not _OBJECT or event.get("type") != "message_update":
+        return None
+    delta = inner.get("delta")
+    return delta if type(delta) is str and inner.get("type") == "text_delta" else None

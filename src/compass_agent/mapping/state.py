@@ -1,0 +1,132 @@
+"""What the mapper knows of one session, and the few steps by which it changes."""
+
+from __future__ import annotations
+
+__all__ = ("Frames", "MappingState")
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from compass_agent.frames import (
+    AgentSessionState,
+    AgentToolCallStatus,
+    FrameBuilder,
+    SessionErrorKind,
+    SessionFrame,
+)
+from compass_agent.mapping.told import ToldFailures
+from compass_agent.mapping.tools import OpenTools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from compass_agent.events import Failure
+
+Frames: TypeAlias = list[SessionFrame]
+
+
+class MappingState:
+    """State of one session and epoch.
+
+    Attributes:
+        build: Builds and stamps frames.
+        told: Failures that were told since the current work began.
+        tools: Tool calls that are open.
+        message_id: The current message's; "0" before the first.
+        lifecycle_state: The state that was emitted last.
+        failed: The current work failed: ERRORED stays until work starts again.
+        stopped_by: Not empty: the runtime was asked to stop, and by whom.
+        stop_told: The stop that the runtime was asked for was told.
+        run_open: A run began and has not ended.
+        assistant_seen: The run has had an assistant message.
+        message_open: An assistant message began and has not ended.
+        message_told: The current message's failure was told.
+        message_has_content: The current message brought a delta.
+        last_message_failed: The last assistant message failed, and that was told.
+        turn_settled: The turn's assistant message ended, so its failure, if any, was told.
+        retrying: A retry was announced and its chain is not over.
+    """
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self.build = FrameBuilder(now)
+        self.told = ToldFailures()
+        self.tools = OpenTools()
+        self.message_id = "0"
+        self.lifecycle_state: AgentSessionState.ValueType = (
+            AgentSessionState.AGENT_SESSION_STATE_UNSPECIFIED
+        )
+        self.failed = False
+        self.stopped_by = ""
+        self.stop_told = False
+        self.run_open = False
+        self.assistant_seen = False
+        self.message_open = False
+        self.message_told = False
+        self.message_has_content = False
+        self.last_message_failed = False
+        self.turn_settled = False
+        self.retrying = False
+        self._messages = 0
+
+    def next_message(self) -> None:
+        """Give the message that begins its id."""
+        self._messages += 1
+        self.message_id = str(self._messages)
+        self.message_told = False
+        self.message_has_content = False
+
+    def to(self, state: AgentSessionState.ValueType) -> Frames:
+        """Return the transition to `state`: a frame when the state changes, else nothing."""
+        if state == self.lifecycle_state:
+            return []
+        self.lifecycle_state = state
+        return [self.build.lifecycle(state)]
+
+    def work(self) -> Frames:
+        """Note that work starts: what failed before is over."""
+        self.failed = False
+        return self.to(AgentSessionState.AGENT_SESSION_STATE_WORKING)
+
+    def settle(self) -> Frames:
+        """Return the transition at the end of work: READY, or ERRORED as long as it failed."""
+        if self.failed:
+            return self.to(AgentSessionState.AGENT_SESSION_STATE_ERRORED)
+        return self.to(AgentSessionState.AGENT_SESSION_STATE_READY)
+
+    def tell(self, failure: Failure) -> Frames:
+        """Return the frames of a failed or stopped turn, content first.
+
+        Open tool calls get their last update before it. A failure is followed by an ERRORED frame
+        of its own, whatever the state is; a stop brings no lifecycle frame. Once the runtime was
+        asked to stop, whatever comes is a stop.
+        """
+        aborted = failure.aborted or bool(self.stopped_by)
+        self.message_told = True
+        self.told.add(failure.message, failure.status)
+        self.stop_told = self.stop_told or bool(self.stopped_by)
+        self.failed = not aborted
+        frames = self._close_tools(aborted=aborted)
+        frames.append(
+            self.build.session_error(
+                SessionErrorKind.SESSION_ERROR_KIND_ABORTED
+                if aborted
+                else SessionErrorKind.SESSION_ERROR_KIND_ERROR,
+                failure.message,
+                status=failure.status,
+                retry_after_ms=failure.retry_after_ms,
+                code=failure.code,
+                request_id=failure.request_id,
+                stopped_by=(failure.stopped_by or self.stopped_by) if aborted else "",
+            )
+        )
+        if not aborted:
+            self.lifecycle_state = AgentSessionState.AGENT_SESSION_STATE_ERRORED
+            frames.append(self.build.lifecycle(self.lifecycle_state))
+        return frames
+
+    def _close_tools(self, *, aborted: bool) -> Frames:
+        status = (
+            AgentToolCallStatus.AGENT_TOOL_CALL_STATUS_INTERRUPTED
+            if aborted
+            else AgentToolCallStatus.AGENT_TOOL_CALL_STATUS_FAILED
+        )
+        return [self.build.tool_call_update(name, status) for name in self.tools.end_all()]

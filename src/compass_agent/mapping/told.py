@@ -1,0 +1,46 @@
+"""Which failures were told, so that one failure is told once."""
+
+from __future__ import annotations
+
+__all__ = ("ToldFailures",)
+
+# Retries of one prompt; more different texts than this are not compared.
+_REMEMBERED = 64
+
+
+class ToldFailures:
+    """The texts that were told since the current work began."""
+
+    __slots__ = ("_statuses", "_texts")
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._statuses: set[int] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self._texts)
+
+    def add(self, text: str, status: int | None = None) -> None:
+        """Note that a failure was told."""
+        if text not in self._texts:
+            self._texts = [*self._texts[-_REMEMBERED:], text]
+        if status is not None:
+            self._statuses.add(status)
+
+    def covers(self, text: str) -> bool:
+        """Tell whether `text` equals a told text or contains one."""
+        return any(told == text or (told and told in text) for told in self._texts)
+
+    def is_same_failure(self, text: str, status: int | None) -> bool:
+        """Tell whether a later report of other origin is one of the told failures.
+
+        Besides what `covers` takes: `text` is a part of a told text, or its status was told.
+        """
+        if status is not None and status in self._statuses:
+            return True
+        return self.covers(text) or any(text and text in told for told in self._texts)
+
+    def clear(self) -> None:
+        """Forget everything: new work began."""
+        self._texts.clear()
+        self._statuses.clear()

@@ -1,0 +1,203 @@
+"""Takes frames from the agent and hands them out in batches. Never waits, never raises.
+
+Two lanes: priority (transitions, injections, errors) never drops; trace (all else) is bounded and
+drops its oldest. One step under one lock gives `seq`, checks, drops, appends and counts.
+"""
+
+from __future__ import annotations
+
+__all__ = ("FrameSink",)
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from compass_agent.frames import (
+    SessionFrame,
+    check_session_id,
+    is_injection,
+    is_lifecycle,
+    is_session_error,
+    new_epoch,
+)
+from compass_agent.sink.lane import Lane
+from compass_agent.sink.outbox import Outbox
+from compass_agent.sink.shorten import MAX_FRAME_BYTES, shorten
+from compass_agent.sink.statistics import SinkStatistics
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from compass_agent.wire import Answer, Batch
+
+_logger = logging.getLogger("compass_agent.sink")
+
+TRACE_CAPACITY = 1_024
+TRACE_BYTES = 8 * 1024 * 1024
+
+
+class FrameSink:
+    """The two lanes of one session and epoch.
+
+    `emit` may be called from any thread, event loop, signal handler or finalizer. `take` and
+    `settle` are for the one that publishes.
+
+    Args:
+        session_id: The session.
+        trace_capacity: The most frames that wait in the trace lane.
+        trace_bytes: The most bytes that wait there.
+        epoch: The writer's epoch; a new one unless given.
+
+    Raises:
+        OperationError: `unsupported_input`, when `session_id` can name no session.
+        ValueError: A bound is below 1.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        *,
+        trace_capacity: int = TRACE_CAPACITY,
+        trace_bytes: int = TRACE_BYTES,
+        epoch: str | None = None,
+    ) -> None:
+        if trace_capacity < 1 or trace_bytes < 1:
+            raise ValueError("trace_capacity and trace_bytes must be at least 1")
+        self.session_id = check_session_id(session_id)
+        self.epoch = new_epoch() if epoch is None else epoch
+        self._lock = threading.RLock()
+        self._priority = Lane()
+        self._trace = Lane(trace_capacity, trace_bytes)
+        self._outbox = Outbox(self.session_id, self.epoch, self._priority, self._trace)
+        self._waker: Callable[[], None] | None = None
+        # Frames of an emit that interrupted another one (a signal handler, a finalizer).
+        self._interrupting: list[tuple[bytes, bool]] = []
+        self._busy = False
+        self._ended = False
+        self._rejected = 0
+        self._rejected_kinds: set[str] = set()
+        self._shortened = 0
+        self._after_end = 0
+
+    def emit(self, frame: SessionFrame) -> None:
+        """Add a frame: its bytes are taken at once, so later changes to it have no effect.
+
+        Never waits for anything but the lock, and never raises: what is no frame is counted as
+        rejected and logged once a kind. A frame above 512 KiB is shortened.
+        """
+        try:
+            data = frame.SerializeToString()
+            priority = is_lifecycle(frame) or is_injection(frame) or is_session_error(frame)
+            if len(data) > MAX_FRAME_BYTES:
+                data = self._shorten(frame)
+        except Exception as error:  # noqa: BLE001 - nothing may reach the agent
+            self._reject(frame, error)
+            return
+        waker = None
+        with self._lock:
+            if self._busy:
+                self._interrupting.append((data, priority))
+                return
+            self._busy = True
+            try:
+                self._enter(data, priority)
+                while self._interrupting:
+                    self._enter(*self._interrupting.pop(0))
+            finally:
+                self._busy = False
+            if self._waker is not None:
+                waker, self._waker = self._waker, None
+        if waker is not None:
+            waker()
+
+    def _enter(self, data: bytes, priority: bool) -> None:  # noqa: FBT001 - the hot path, called by position
+        if self._ended:
+            self._after_end += 1
+            return
+        outbox = self._outbox
+        outbox.last_seq = seq = outbox.last_seq + 1
+        if priority:
+            self._priority.append(seq, data)
+        elif outbox.fenced:
+            self._trace.emitted += 1
+            self._trace.lost += 1
+        else:
+            self._trace.append(seq, data)
+
+    def _shorten(self, frame: SessionFrame) -> bytes:
+        with self._lock:
+            self._shortened += 1
+        return shorten(frame)
+
+    def _reject(self, frame: object, error: Exception) -> None:
+        kind = type(frame).__name__
+        with self._lock:
+            self._rejected += 1
+            first = kind not in self._rejected_kinds
+            self._rejected_kinds.add(kind)
+        if first:
+            _logger.warning("a %s is no frame: %s", kind, type(error).__name__)
+
+    def end(self, state: int, reason: str = "") -> None:
+        """End the epoch: frames that are emitted from now on are refused and counted.
+
+        Args:
+            state: The number of the AgentSessionState at the end.
+            reason: Why it ended, for a person.
+        """
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+            self._outbox.end(state, reason)
+            waker, self._waker = self._waker, None
+        if waker is not None:
+            waker()
+
+    def take(self) -> Batch | None:
+        """Return the next batch; None when there is nothing to send.
+
+        As long as a batch is not settled, it is returned again, unchanged.
+        """
+        with self._lock:
+            return self._outbox.take()
+
+    def settle(self, batch: Batch, answer: Answer) -> None:
+        """Note the log's answer to the batch in flight; another batch changes nothing."""
+        with self._lock:
+            self._outbox.settle(batch, answer)
+
+    def park(self, waker: Callable[[], None]) -> bool:
+        """Ask to be woken when there is something to take; False: there is something now.
+
+        Args:
+            waker: Called once, from any thread; must neither wait nor raise.
+        """
+        with self._lock:
+            if self._outbox.has_work():
+                return False
+            self._waker = waker
+            return True
+
+    def is_drained(self) -> bool:
+        """Tell whether everything was answered, the end mark too when the epoch ended."""
+        with self._lock:
+            return self._outbox.is_drained()
+
+    def lose_trace(self) -> None:
+        """Lose the trace frames that wait: there is no time left to send them."""
+        with self._lock:
+            self._trace.lose_waiting()
+
+    def statistics(self) -> SinkStatistics:
+        """Return the counters as of now."""
+        with self._lock:
+            return SinkStatistics(
+                priority=self._priority.statistics(),
+                trace=self._trace.statistics(),
+                rejected=self._rejected,
+                shortened=self._shortened,
+                after_end=self._after_end,
+                journal_errors=0,
+                fenced=self._outbox.fenced,
+            )
