@@ -21,7 +21,7 @@ from compass_agent.mapping.state import MappingState
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from compass_agent.frames import AgentSessionState, SessionInjectionKind
+    from compass_agent.frames import AgentSessionState, SessionError, SessionInjectionKind
 
 _logger = logging.getLogger("compass_agent.mapping")
 
@@ -59,6 +59,11 @@ class EventMapper:
     def failed(self) -> bool:
         """Whether the last work failed and none has started since."""
         return self._now.failed
+
+    @property
+    def last_error(self) -> SessionError | None:
+        """The content of the failure or stop that was told last."""
+        return self._now.last_error
 
     @property
     def unmapped(self) -> Mapping[str, int]:

@@ -10,6 +10,7 @@ from compass_agent.frames import (
     AgentSessionState,
     AgentToolCallStatus,
     FrameBuilder,
+    SessionError,
     SessionErrorKind,
     SessionFrame,
 )
@@ -34,6 +35,7 @@ class MappingState:
         message_id: The current message's; "0" before the first.
         lifecycle_state: The state that was emitted last.
         failed: The current work failed: ERRORED stays until work starts again.
+        last_error: The content that was told last.
         stopped_by: Not empty: the runtime was asked to stop, and by whom.
         stop_told: The stop that the runtime was asked for was told.
         run_open: A run began and has not ended.
@@ -55,6 +57,7 @@ class MappingState:
             AgentSessionState.AGENT_SESSION_STATE_UNSPECIFIED
         )
         self.failed = False
+        self.last_error: SessionError | None = None
         self.stopped_by = ""
         self.stop_told = False
         self.run_open = False
@@ -105,19 +108,19 @@ class MappingState:
         self.stop_told = self.stop_told or bool(self.stopped_by)
         self.failed = not aborted
         frames = self._close_tools(aborted=aborted)
-        frames.append(
-            self.build.session_error(
-                SessionErrorKind.SESSION_ERROR_KIND_ABORTED
-                if aborted
-                else SessionErrorKind.SESSION_ERROR_KIND_ERROR,
-                failure.message,
-                status=failure.status,
-                retry_after_ms=failure.retry_after_ms,
-                code=failure.code,
-                request_id=failure.request_id,
-                stopped_by=(failure.stopped_by or self.stopped_by) if aborted else "",
-            )
+        content = self.build.session_error(
+            SessionErrorKind.SESSION_ERROR_KIND_ABORTED
+            if aborted
+            else SessionErrorKind.SESSION_ERROR_KIND_ERROR,
+            failure.message,
+            status=failure.status,
+            retry_after_ms=failure.retry_after_ms,
+            code=failure.code,
+            request_id=failure.request_id,
+            stopped_by=(failure.stopped_by or self.stopped_by) if aborted else "",
         )
+        self.last_error = content.typed_event.session_error
+        frames.append(content)
         if not aborted:
             self.lifecycle_state = AgentSessionState.AGENT_SESSION_STATE_ERRORED
             frames.append(self.build.lifecycle(self.lifecycle_state))

@@ -1,0 +1,40 @@
+"""Fixtures that every test sees: both event loops, property-test profiles, a private home."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+settings.register_profile(
+    "ci",
+    max_examples=100,
+    derandomize=True,
+    print_blob=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("dev", max_examples=50, deadline=None)
+settings.register_profile("deep", max_examples=1000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+@pytest.fixture(
+    params=[pytest.param(("asyncio", {"debug": True}), id="asyncio"), pytest.param("trio")]
+)
+def anyio_backend(request: pytest.FixtureRequest) -> object:
+    """Run each async test on both event loops."""
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def private_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep every test's logs in its own folder, and the user's settings out."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    for name in ("COMPASS_LOG", "COMPASS_OFF", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
