@@ -51,6 +51,7 @@ class Pump:
         self._sink = sink
         self._publisher = publisher
         self._tasks: TaskGroup | None = None
+        self._scope = anyio.CancelScope(shield=True)
         self._closing = anyio.Event()
         self._done = anyio.Event()
         self._woken = anyio.Event()
@@ -84,25 +85,29 @@ class Pump:
             self._closing.set()
             self._woken.set()
             await self._done.wait()
-        if self._tasks is not None:
-            self._tasks.cancel_scope.cancel()
+        self._scope.cancel()
         self._sink.lose_trace()
 
     async def _run(self) -> None:
         try:
-            while True:
-                batch = self._sink.take()
-                if batch is not None:
-                    self._sink.settle(batch, await self._send(batch))
-                elif self._closing.is_set():
-                    return
-                else:
-                    await self._wait_for_work()
+            # Cancelling the host must not keep what it did from the log: only `aclose` stops this.
+            with self._scope:
+                await self._publish_all()
         except Exception:
             # A fault of ours must not take the host's task down with it.
             _logger.exception("the pump of session %s stopped", self._sink.session_id)
         finally:
             self._done.set()
+
+    async def _publish_all(self) -> None:
+        while True:
+            batch = self._sink.take()
+            if batch is not None:
+                self._sink.settle(batch, await self._send(batch))
+            elif self._closing.is_set():
+                return
+            else:
+                await self._wait_for_work()
 
     async def _wait_for_work(self) -> None:
         self._woken = anyio.Event()

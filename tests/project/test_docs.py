@@ -1,0 +1,173 @@
+"""What the documents show works: their commands and programs run, their links lead somewhere.
+
+Fenced blocks have these kinds, and no shell kind besides:
+
+    ```console   lines that begin with "$ " run in bash, in order, in one folder a document, which
+                 holds a copy of tests/data; a command that ends in `# exit N` ends with status N,
+                 any other with 0; what stands between commands is sample output. `make TARGET` is
+                 not run, its target is looked up; lines that begin with NOT_RUN are not run.
+    ```python    a whole program; runs in a process of its own, in a folder like that.
+    ```text      anything else that is to be read only.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {
+    path.relative_to(ROOT).as_posix(): path
+    for path in [
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ]
+}
+KINDS = {"console", "python", "text", "proto", "json", "toml", "yaml", "mermaid"}
+# What a document may tell a reader to do and a test may not: it needs the network or a checkout.
+NOT_RUN = ("git ", "cd ", "pip install ", "python3 -m venv ", ".ci/run", "HYPOTHESIS_PROFILE=")
+BLOCK = re.compile(r"^```(?P<kind>\w*)[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+SECONDS = 50
+
+
+class Command(NamedTuple):
+    """One command of a console block, and the exit status that it must have."""
+
+    text: str
+    status: int
+
+
+def blocks(page: str, kind: str) -> list[str]:
+    """Return the bodies of a page's fenced blocks of one kind."""
+    found = BLOCK.finditer(PAGES[page].read_text("utf-8"))
+    return [block["body"] for block in found if block["kind"] == kind]
+
+
+def commands(page: str) -> list[Command]:
+    """Return the commands of a page's console blocks, in order."""
+    lines = [
+        line.removeprefix("$ ")
+        for body in blocks(page, "console")
+        for line in body.replace("\\\n", "").splitlines()
+        if line.startswith("$ ")
+    ]
+    found: list[Command] = []
+    for line in lines:
+        text, _, status = line.partition("# exit ")
+        found.append(Command(text.strip(), int(status or 0)))
+    return found
+
+
+@pytest.fixture
+def workplace(tmp_path: Path) -> Path:
+    """A folder for a document's commands, with the recordings that documents refer to."""
+    folder = tmp_path / "workplace"
+    folder.mkdir()
+    if (ROOT / "tests/data").is_dir():
+        shutil.copytree(ROOT / "tests/data", folder / "tests/data")
+    return folder
+
+
+def run(command: list[str], folder: Path) -> None:
+    """Run `command` in `folder` with a home of its own and this Python's programs first."""
+    home = folder.parent / "home"
+    home.mkdir()
+    env = {
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}/usr/local/bin:/usr/bin:/bin",
+        "TERM": "dumb",
+    }
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_do_what_they_say(page: str, workplace: Path) -> None:
+    script = ["trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", "status=0"]
+    for command in commands(page):
+        if command.text.startswith(("make", *NOT_RUN)):
+            continue
+        told = f"exit $status instead of {command.status}: {shlex.quote(command.text)}"
+        wrong = f'[ "$status" = {command.status} ] || {{ echo {told}; exit 1; }}'
+        script += [f"{command.text}\nstatus=$?", wrong]
+    run(["bash", "-c", "\n".join(script)], workplace)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_make_targets_that_a_page_names_exist(page: str) -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
+    text = PAGES[page].read_text("utf-8")
+    inline = [f"make {words}" for words in re.findall(r"`make ([^`]+)`", text)]
+    named = {
+        word
+        for line in [*inline, *(command.text for command in commands(page))]
+        if line.startswith("make")
+        for word in line.split()[1:]
+        if "=" not in word and not word.startswith("-")
+    }
+    assert named <= targets
+
+
+PROGRAMS = [
+    pytest.param(body, id=f"{page}-{number}")
+    for page in PAGES
+    for number, body in enumerate(blocks(page, "python"), 1)
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS or [pytest.param("", id="none yet")])
+def test_a_program_in_a_page_runs(program: str, workplace: Path) -> None:
+    (workplace / "program.py").write_text(program, "utf-8")
+    run([sys.executable, "-W", "error", "program.py"], workplace)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_uses_the_agreed_kinds_of_blocks(page: str) -> None:
+    text = PAGES[page].read_text("utf-8")
+    kinds = {block["kind"] for block in BLOCK.finditer(text)}
+    assert kinds <= KINDS
+    for body in blocks(page, "console"):
+        assert body.startswith("$ "), "a console block begins with a command"
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of a page: those of its headings as web hosts make them, and its own."""
+    prose = BLOCK.sub("", text)
+    headings = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    made = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return made | set(re.findall(r'<a id="([^"]+)">', prose))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_links_of_a_page_lead_somewhere_in_the_project(page: str) -> None:
+    path = PAGES[page]
+    text = BLOCK.sub("", path.read_text("utf-8"))
+    for link in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        assert target.is_relative_to(ROOT), link
+        assert target.exists(), link
+        if anchor:
+            assert anchor in anchors(target.read_text("utf-8")), link
