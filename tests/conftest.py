@@ -24,6 +24,18 @@ settings.register_profile("deep", max_examples=1000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take another folder of recordings."""
+    parser.addoption("--recordings", metavar="FOLDER", help="test these recordings instead")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hand the folder on, also to the workers of a parallel run."""
+    folder: str | None = config.getoption("--recordings")
+    if folder:
+        os.environ["COMPASS_TEST_RECORDINGS"] = folder
+
+
 @pytest.fixture(
     params=[pytest.param(("asyncio", {"debug": True}), id="asyncio"), pytest.param("trio")]
 )

@@ -1,5 +1,63 @@
-"""TODO."""
+"""The command `compass`.
+
+A command is a module with `NAME`, `HELP`, `add_arguments(parser)` and `run(options) -> int`. It is
+imported only when it is chosen, and imports what is dear only when it runs, so that `--help` and
+bad usage answer at once.
+"""
+
+from __future__ import annotations
+
+__all__ = ("COMMANDS", "main")
+
+import argparse
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+from compass_agent import __version__
+from compass_agent.cli.exits import EXIT_USAGE, guarded
+from compass_agent.cli.options import prepare_streams
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+COMMANDS = {
+    "run": "run an agent's command and record its session",
+    "replay": "record a session from an agent's saved output",
+    "tail": "show what a session does, and what went wrong",
+    "sessions": "list the sessions, failed ones first",
+}
+"""Name and help of each command; the module of the same name here does the work."""
 
 
-def main() -> int:
-    return 0
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv` (None: that of the process); return the exit status."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    prepare_streams()
+    ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return guarded(lambda: _dispatch(arguments), as_json="--json" in ours)
+
+
+def _dispatch(arguments: list[str]) -> int:
+    chosen = next((word for word in arguments if not word.startswith("-")), None)
+    parser = argparse.ArgumentParser(
+        prog="compass",
+        description="Shows what agent sessions do, and what went wrong when a turn fails.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"compass {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, text in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        if name == chosen:
+            module = importlib.import_module(f"compass_agent.cli.{name}")
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit as stop:  # argparse has said why
+        return stop.code if isinstance(stop.code, int) else EXIT_USAGE
+    if "run" not in options:
+        parser.print_help(sys.stderr)
+        return EXIT_USAGE
+    return int(options.run(options))

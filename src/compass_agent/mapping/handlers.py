@@ -45,7 +45,7 @@ def handle(state: MappingState, event: InnerEvent) -> Frames | None:
     """Return the frames of `event`; None when it is of a class that gives none."""
     match event:
         case TextDelta(text):
-            return text_delta(state, text)
+            return _text_delta(state, text)
         case ThinkingDelta(text):
             return _thinking_delta(state, text)
         case ToolStarted() | ToolUpdated() | ToolEnded() | PlanChanged():
@@ -66,8 +66,7 @@ def handle(state: MappingState, event: InnerEvent) -> Frames | None:
             return None
 
 
-def text_delta(state: MappingState, text: str) -> Frames:
-    """A piece of the answer; an empty one gives nothing."""
+def _text_delta(state: MappingState, text: str) -> Frames:
     if not text:
         return []
     state.message_has_content = True

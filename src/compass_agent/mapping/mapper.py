@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 from compass_agent.events import Failure, InnerEvent, Unknown, decode
 from compass_agent.frames import SessionErrorKind, SessionFrame
-from compass_agent.mapping.handlers import handle, text_delta
+from compass_agent.mapping.handlers import handle
 from compass_agent.mapping.state import MappingState
 
 if TYPE_CHECKING:
@@ -79,8 +79,10 @@ class EventMapper:
         """
         try:
             delta = _text_of(event)
-            if delta is not None:
-                return [*text_delta(self._now, delta)]
+            if delta:
+                now = self._now
+                now.message_has_content = True
+                return [now.build.assistant_text(delta, now.message_id)]
             return self._map(event)
         except Exception as error:  # noqa: BLE001 - the promise is that nothing raises
             reason = f"could not be mapped: {type(error).__name__}"

@@ -1,0 +1,127 @@
+"""Exit statuses of the command, and how every command ends: quietly, and never with a traceback."""
+
+from __future__ import annotations
+
+__all__ = (
+    "EXIT_FAILED",
+    "EXIT_FAILED_FOR_NOW",
+    "EXIT_FAULT",
+    "EXIT_INTERRUPTED",
+    "EXIT_OK",
+    "EXIT_PIPE_CLOSED",
+    "EXIT_USAGE",
+    "guarded",
+    "session_exit",
+)
+
+import contextlib
+import io
+import os
+import sys
+from typing import TYPE_CHECKING, TypeGuard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from compass_agent.errors.codes import OperationError
+    from compass_agent.frames import SessionError
+
+EXIT_OK = 0
+EXIT_FAULT = 1
+EXIT_USAGE = 2
+EXIT_FAILED = 3
+"""The session failed; trying again does not help, or it is not known whether it does."""
+EXIT_FAILED_FOR_NOW = 75
+"""The session failed and the same may succeed later (EX_TEMPFAIL)."""
+EXIT_INTERRUPTED = 130
+EXIT_PIPE_CLOSED = 141
+
+
+def session_exit(state: int, last_error: SessionError | None) -> int:
+    """Return the exit status for a session that was left in `state`.
+
+    Args:
+        state: The number of its AgentSessionState.
+        last_error: The last SessionError of its current work; None when later work began.
+
+    Returns:
+        0 when the last work did not fail, or was stopped on purpose; 75 when it failed and trying
+        again may help; else 3. A kind of error that is not known is a failure.
+    """
+    from compass_agent.view.failure import explain  # noqa: PLC0415 - dear to import
+    from compass_agent.view.words import ERRORED  # noqa: PLC0415 - dear to import
+
+    cause = explain(last_error) if last_error is not None else None
+    if cause is None or cause.aborted:
+        return EXIT_FAILED if state == ERRORED else EXIT_OK
+    return EXIT_FAILED_FOR_NOW if cause.retryable else EXIT_FAILED
+
+
+def guarded(command: Callable[[], int], *, as_json: bool = False) -> int:
+    """Run `command`; return its exit status, or that of what stopped it.
+
+    A failed operation is told on stderr: what happened, and on the next line what to do, or as one
+    JSON object. A closed pipe and Ctrl-C are quiet.
+    """
+    try:
+        status = command()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - users get no traceback, whatever it is
+        return _failed(_only(error), as_json=as_json)
+    return status
+
+
+def _failed(error: Exception, *, as_json: bool) -> int:
+    if isinstance(error, BrokenPipeError):
+        _forget_stdout()
+        return EXIT_PIPE_CLOSED
+    from compass_agent.errors.codes import ErrorCode, OperationError  # noqa: PLC0415 - as above
+
+    if not isinstance(error, OperationError):
+        import logging  # noqa: PLC0415 - only for this
+
+        logging.getLogger("compass_agent.cli").debug("the command failed", exc_info=error)
+        error = OperationError(ErrorCode.INTERNAL)
+    # When even this cannot be said, the exit status says it.
+    with contextlib.suppress(OSError):
+        if as_json:
+            print(_as_json(error), file=sys.stderr)
+        else:
+            print(f"compass: {error.message}\n{error.guidance}", file=sys.stderr)
+    return error.exit_status
+
+
+def _only(error: Exception) -> Exception:
+    """Return the one exception that a task group wrapped, or what was raised."""
+    while _is_group(error) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _is_group(error: Exception) -> TypeGuard[ExceptionGroup[Exception]]:
+    return isinstance(error, ExceptionGroup)
+
+
+def _as_json(error: OperationError) -> str:
+    import json  # noqa: PLC0415 - only for this
+
+    body: dict[str, object] = {
+        "success": False,
+        "code": str(error.code),
+        "message": error.message,
+        "retryable": error.retryable,
+        "guidance": error.guidance,
+    }
+    if error.retry_after_s is not None:
+        body["retry_after_s"] = error.retry_after_s
+    return json.dumps(body)
+
+
+def _forget_stdout() -> None:
+    """Send what is still buffered nowhere, so that the interpreter's own flush does not fail."""
+    with contextlib.suppress(io.UnsupportedOperation, OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -1,0 +1,104 @@
+"""Options that several commands share, and what follows from them."""
+
+from __future__ import annotations
+
+__all__ = (
+    "add_log_option",
+    "add_look_options",
+    "open_reading",
+    "prepare_streams",
+    "say",
+    "style_of",
+    "terminal_width",
+)
+
+import codecs
+import contextlib
+import io
+import os
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import AsyncGenerator
+
+    from compass_agent.log.read import ReadLog
+    from compass_agent.view.style import Style
+
+
+def add_log_option(parser: argparse.ArgumentParser) -> None:
+    """Add `--log URL`."""
+    parser.add_argument(
+        "--log",
+        metavar="URL",
+        help="the session log, such as sqlite:PATH (default: $COMPASS_LOG, else the log of"
+        " this user)",
+    )
+
+
+def add_look_options(parser: argparse.ArgumentParser) -> None:
+    """Add `--color` and `--ascii`."""
+    parser.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="use colours (auto: on a terminal, unless NO_COLOR is set)",
+    )
+    parser.add_argument("--ascii", action="store_true", help="use ASCII symbols only")
+
+
+@contextlib.asynccontextmanager
+async def open_reading(url: str | None) -> AsyncGenerator[ReadLog]:
+    """Open the log at `url` (None: the default) and close it at the end.
+
+    Raises:
+        OperationError: As `open_log` does.
+    """
+    from compass_agent.log import open_log  # noqa: PLC0415 - dear to import
+
+    log = open_log(url)
+    try:
+        yield log
+    finally:
+        await log.aclose()
+
+
+def prepare_streams() -> None:
+    """Let stdout and stderr take any text: what their encoding lacks is escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def style_of(options: argparse.Namespace) -> Style:
+    """Return the style for stdout that `--color`, `--ascii` and the environment ask for."""
+    from compass_agent.view.style import Style  # noqa: PLC0415 - dear to import
+
+    color = options.color == "always"
+    if options.color == "auto":
+        plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+        color = sys.stdout.isatty() and not plain
+    return Style(color=color, ascii_only=options.ascii or not _is_utf8(sys.stdout.encoding))
+
+
+def terminal_width() -> int | None:
+    """Return the width of the terminal behind stdout in cells; None: stdout is no terminal."""
+    if not sys.stdout.isatty():
+        return None
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def say(text: str) -> None:
+    """Tell the user something that is not data, on stderr."""
+    print(f"compass: {text}", file=sys.stderr, flush=True)
+
+
+def _is_utf8(encoding: str | None) -> bool:
+    try:
+        return codecs.lookup(encoding or "").name == "utf-8"
+    except LookupError:
+        return False

@@ -1,0 +1,137 @@
+"""`compass run -- CMD…`: runs an agent's command and tells its session what it does."""
+
+from __future__ import annotations
+
+__all__ = ("HELP", "NAME", "add_arguments", "run")
+
+import argparse
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import anyio
+
+from compass_agent.adapters.pi import Adapter
+from compass_agent.cli.child import Child, StartError
+from compass_agent.cli.exits import session_exit
+from compass_agent.cli.options import add_log_option
+from compass_agent.cli.pass_on import PassOn
+from compass_agent.cli.told import (
+    add_session_options,
+    new_session_id,
+    secrets_of,
+    tell_outcome,
+    tell_session,
+)
+from compass_agent.runtime import Session, open_session
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable
+
+    from compass_agent.events import InnerEvent
+
+NAME = "run"
+HELP = "run an agent's command and record its session"
+
+_SIGNAL_BASE = 128
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+# A command that floods is read at full speed: what waits is bounded by this, not by a reader.
+_TRACE_CAPACITY = 65_536
+_TRACE_BYTES = 64 * 1024 * 1024
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    add_log_option(parser)
+    add_session_options(parser)
+    parser.add_argument("--tee", action="store_true", help="print the command's output on, too")
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the command and its arguments"
+    )
+    parser.set_defaults(usage_error=parser.error)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; return the exit status."""
+    command: list[str] = options.command
+    if command[:1] == ["--"]:
+        del command[0]
+    if not command:
+        options.usage_error("name the command to run: compass run -- CMD ARGS…")
+    return anyio.run(_run, options, backend="asyncio")
+
+
+async def _run(options: argparse.Namespace) -> int:
+    session_id: str = options.session or new_session_id("run")
+    command: list[str] = options.command
+    secrets = secrets_of(options)
+    session = open_session(
+        session_id,
+        log=options.log,
+        title=options.title or " ".join(command)[:200],
+        agent=os.path.basename(command[0]),  # noqa: PTH119 - a name, not a path of ours
+        secrets=secrets,
+        trace_capacity=_TRACE_CAPACITY,
+        trace_bytes=_TRACE_BYTES,
+    )
+    tell_session(options, session_id)
+    async with session:
+        runner = _Runner(session, Adapter(secrets=secrets), tee=options.tee)
+        status = await runner.run(command)
+    tell_outcome(options, session)
+    return status
+
+
+class _Runner:
+    """Joins the command, the adapter and the session."""
+
+    def __init__(self, session: Session, adapter: Adapter, *, tee: bool) -> None:
+        self._session = session
+        self._adapter = adapter
+        self._tee = PassOn(sys.stdout.fileno()) if tee else None
+        self._stopped_by: signal.Signals | None = None
+
+    async def run(self, command: list[str]) -> int:
+        """Run the command to its end; return the exit status."""
+        with anyio.open_signal_receiver(*_STOP_SIGNALS) as signals:
+            try:
+                child = await Child.start(command)
+            except StartError as error:
+                self._feed(self._adapter.end(start_failure=str(error)))
+                return error.exit_status
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._stop_on_signals, signals, child)
+                try:
+                    await child.run(self._on_output)
+                finally:
+                    child.kill()
+                tasks.cancel_scope.cancel()
+        code = await child.wait()
+        self._feed(self._adapter.end(exit_code=code, stderr_tail=child.stderr_tail))
+        return self._exit_status(code)
+
+    async def _stop_on_signals(self, signals: AsyncIterator[signal.Signals], child: Child) -> None:
+        async for number in signals:
+            if self._stopped_by is None:
+                self._stopped_by = number
+                who = "user" if number is signal.SIGINT else f"signal {number.name}"
+                self._session.request_stop(who)
+            child.stop()
+
+    async def _on_output(self, data: bytes) -> None:
+        self._feed(self._adapter.feed(data))
+        if self._tee is not None:
+            await self._tee.send(data)
+
+    def _feed(self, events: Iterable[InnerEvent]) -> None:
+        for event in events:
+            self._session.feed(event)
+
+    def _exit_status(self, code: int) -> int:
+        if self._stopped_by is not None:
+            return _SIGNAL_BASE + self._stopped_by
+        if code < 0:
+            return _SIGNAL_BASE - code
+        return code or session_exit(self._session.state, self._session.last_error)

@@ -1,0 +1,102 @@
+"""Masks registered secrets in everything that an agent says, before a frame exists."""
+
+from __future__ import annotations
+
+__all__ = ("Masker",)
+
+import dataclasses
+import re
+from typing import TYPE_CHECKING, Any
+
+from compass_agent.errors.redact import MASK
+from compass_agent.events import TextDelta, ThinkingDelta, ToolUpdated, decode
+from compass_agent.events.readable import is_list, is_object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_DEPTH = 64
+
+
+class Masker:
+    """Replaces secrets in inner events, also when one is split over several deltas.
+
+    The end of a delta that could be the beginning of a secret is held back until the next event
+    shows whether it is.
+
+    Args:
+        secrets: The values; empty ones are ignored.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        values = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
+        self._secrets = tuple(values)
+        self._pattern = re.compile("|".join(re.escape(value) for value in values) or r"(?!)")
+        self._held: TextDelta | ThinkingDelta | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._secrets)
+
+    def mask(self, text: str) -> str:
+        """Return `text` with every secret replaced."""
+        return self._pattern.sub(MASK, text)
+
+    def feed(self, event: object) -> list[object]:
+        """Return the events to be mapped in place of `event`."""
+        inner = decode(event) if is_object(event) else event
+        if isinstance(inner, TextDelta | ThinkingDelta):
+            return self._feed_delta(inner)
+        masked = self._mask_value(inner, 0)
+        if isinstance(masked, ToolUpdated) and isinstance(masked.result, str):
+            # The output so far may end within a secret; the rest comes with the next update.
+            shown, _ = self._split(masked.result)
+            masked = dataclasses.replace(masked, result=shown)
+        return [*self.flush(), masked]
+
+    def flush(self) -> list[object]:
+        """Return what is held back: no more of it will come."""
+        held, self._held = self._held, None
+        return [] if held is None else [held]
+
+    def _feed_delta(self, delta: TextDelta | ThinkingDelta) -> list[object]:
+        before: list[object] = []
+        text = delta.text
+        if self._held is not None:
+            if type(self._held) is type(delta):
+                text = self._held.text + text
+            else:
+                before.append(self._held)
+        shown, held = self._split(self.mask(text))
+        self._held = type(delta)(held) if held else None
+        return [*before, type(delta)(shown)] if shown else before
+
+    def _split(self, text: str) -> tuple[str, str]:
+        """Split off the longest end of `text` that begins a secret."""
+        longest = 0
+        for secret in self._secrets:
+            for length in range(min(len(secret) - 1, len(text)), longest, -1):
+                if text.endswith(secret[:length]):
+                    longest = length
+                    break
+        cut = len(text) - longest
+        return text[:cut], text[cut:]
+
+    def _mask_value(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return self.mask(value)
+        if depth > _DEPTH:
+            return MASK
+        if is_object(value):
+            return {
+                self._mask_value(key, depth + 1): self._mask_value(item, depth + 1)
+                for key, item in value.items()
+            }
+        if is_list(value):
+            return [self._mask_value(item, depth + 1) for item in value]
+        if isinstance(value, BaseException):
+            return self.mask(str(value)) or type(value).__name__
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = (field.name for field in dataclasses.fields(value))
+            changes = {name: self._mask_value(getattr(value, name), depth + 1) for name in fields}
+            return dataclasses.replace(value, **changes)
+        return value

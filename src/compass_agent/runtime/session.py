@@ -1,0 +1,319 @@
+"""A session: the one place that joins mapper, sink and publishing."""
+
+from __future__ import annotations
+
+__all__ = ("Session", "open_session")
+
+import logging
+import os
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import anyio
+from anyio import to_thread
+
+from compass_agent.errors import describe_failure
+from compass_agent.frames import (
+    AgentSessionState,
+    SessionErrorKind,
+    SessionInjectionKind,
+    check_session_id,
+)
+from compass_agent.log import log_url
+from compass_agent.mapping import EventMapper, UnmappedEvent
+from compass_agent.runtime.masking import Masker
+from compass_agent.runtime.publication import Publication
+from compass_agent.runtime.stops import is_clean_exit, is_stop
+from compass_agent.sink import FrameSink
+from compass_agent.wire import SessionMeta
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+    from typing import Literal, Self
+
+    from compass_agent.frames import SessionError, SessionFrame
+    from compass_agent.sink import SinkStatistics
+
+_logger = logging.getLogger("compass_agent.runtime")
+
+_KINDS = {
+    "steer": SessionInjectionKind.SESSION_INJECTION_KIND_STEER,
+    "deliver": SessionInjectionKind.SESSION_INJECTION_KIND_DELIVER,
+}
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Session:
+    """One session of one agent: feed it what the agent does, and whoever tails it sees.
+
+    Use it as a context manager, `with` or `async with`; `open_session` makes one. Nothing but
+    entering it raises, and nothing waits: frames are published by a thread of its own.
+
+    Leaving the block with an exception tells the failure (a cancellation or an interrupt: the stop)
+    and lets the exception go on unchanged. Leaving it normally ends the session as STOPPED, unless
+    the last work failed: then ERRORED stays.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument a setting, by keyword
+        self,
+        session_id: str,
+        *,
+        log: str | None = None,
+        title: str = "",
+        agent: str = "",
+        version: str = "",
+        secrets: Iterable[str] = (),
+        trace_capacity: int = 1_024,
+        trace_bytes: int = 8 * 1024 * 1024,
+        close_timeout: float = 5.0,
+        enabled: bool = True,
+    ) -> None:
+        self.session_id = check_session_id(session_id)
+        self._enabled = enabled
+        self._masker = Masker(secrets)
+        self._mapper = EventMapper(now=_now_ms)
+        self._sink = FrameSink(session_id, trace_capacity=trace_capacity, trace_bytes=trace_bytes)
+        self._close_timeout = close_timeout
+        # Feeding and stopping may come from different threads; the mapper is for one at a time.
+        self._lock = threading.RLock()
+        self._complained = False
+        self._publication: Publication | None = None
+        if enabled:
+            meta = SessionMeta(title=self._masker.mask(title), agent=agent, version=version)
+            self._publication = Publication(self._sink, log_url(log), meta)
+
+    @property
+    def epoch(self) -> str:
+        """The epoch of this opening of the session."""
+        return self._sink.epoch
+
+    @property
+    def state(self) -> AgentSessionState.ValueType:
+        """The state that was emitted last."""
+        return self._mapper.state
+
+    @property
+    def last_error(self) -> SessionError | None:
+        """The content of the failure or stop that was told last."""
+        return self._mapper.last_error
+
+    def statistics(self) -> SinkStatistics:
+        """Return the counters of both lanes as of now."""
+        return self._sink.statistics()
+
+    def feed(self, event: object) -> None:
+        """Map one inner event and emit its frames. Never waits, never raises.
+
+        Args:
+            event: A class of `compass_agent.events`, or the canonical JSON object as a dict.
+        """
+        if not self._enabled:
+            return
+        try:
+            with self._lock:
+                if self._masker:
+                    for masked in self._masker.feed(event):
+                        self._emit(self._mapper.map(masked))
+                else:
+                    emit = self._sink.emit
+                    for frame in self._mapper.map(event):
+                        if not isinstance(frame, UnmappedEvent):
+                            emit(frame)
+        except Exception as error:  # noqa: BLE001 - nothing may reach the agent
+            self._complain(error)
+
+    def _emit(self, frames: Iterable[SessionFrame | UnmappedEvent]) -> None:
+        for frame in frames:
+            if not isinstance(frame, UnmappedEvent):
+                self._sink.emit(frame)
+
+    def _complain(self, error: Exception) -> None:
+        if not self._complained:
+            _logger.error("session %s: an event was lost", self.session_id, exc_info=error)
+        self._complained = True
+
+    def _flush(self) -> None:
+        """Emit what the masker holds back: something else comes before its rest."""
+        for masked in self._masker.flush():
+            self._emit(self._mapper.map(masked))
+
+    def _tell(self, frames: Callable[[], Iterable[SessionFrame]]) -> None:
+        """Emit what `frames` gives, after what the masker holds back."""
+        if not self._enabled:
+            return
+        try:
+            with self._lock:
+                self._flush()
+                self._emit(frames())
+        except Exception as error:  # noqa: BLE001 - nothing may reach the agent
+            self._complain(error)
+
+    def fail(self, failure: object) -> None:
+        """Tell that the work failed. Never raises.
+
+        Args:
+            failure: An exception, a text, or a mapping with `status`, `headers`, `body`. A failure
+                that was told already since work began is not told again.
+        """
+        self._tell(lambda: self._failure_frames(failure))
+
+    def _failure_frames(self, failure: object) -> list[SessionFrame]:
+        detail = describe_failure(failure)
+        wait = detail.retry_after_s
+        return self._mapper.session_error(
+            SessionErrorKind.SESSION_ERROR_KIND_ERROR,
+            self._masker.mask(detail.message),
+            # No answer at all is told as 0 there; on the wire only a provider's status is one.
+            status=detail.status or None,
+            retry_after_ms=None if wait is None else round(wait * 1000),
+            code=self._masker.mask(detail.code or ""),
+            request_id=self._masker.mask(detail.request_id or ""),
+        )
+
+    def abort(self, reason: str = "", *, stopped_by: str = "host") -> None:
+        """Tell that the work was stopped on purpose. Never raises.
+
+        Args:
+            reason: For a person.
+            stopped_by: Who asked for it.
+        """
+        self._tell(
+            lambda: self._mapper.session_error(
+                SessionErrorKind.SESSION_ERROR_KIND_ABORTED,
+                self._masker.mask(reason),
+                stopped_by=self._masker.mask(stopped_by),
+            )
+        )
+
+    def request_stop(self, stopped_by: str) -> None:
+        """Note that the agent was asked to stop, and by whom: what fails from now on is a stop."""
+        with self._lock:
+            self._mapper.request_stop(self._masker.mask(stopped_by))
+
+    def inject(
+        self,
+        kind: Literal["steer", "deliver"],
+        message_id: str,
+        from_handle: str,
+        traceparent: str = "",
+    ) -> None:
+        """Tell that a message was put into the running agent. Never raises.
+
+        Args:
+            kind: "steer" redirects the work that goes on, "deliver" hands the message over.
+            message_id: The message.
+            from_handle: Who sent it.
+            traceparent: W3C trace context of the sender.
+        """
+        texts = (message_id, from_handle, traceparent)
+        self._tell(
+            lambda: [
+                self._mapper.session_injection(
+                    _KINDS[kind], *(self._masker.mask(text) for text in texts)
+                )
+            ]
+        )
+
+    def notice(self, text: str, link: str | None = None) -> None:
+        """Tell a line of information. Never raises."""
+        self._tell(lambda: [self._mapper.notice(self._masker.mask(text), link)])
+
+    def _enter(self) -> None:
+        if self._publication is not None:
+            self._emit(self._mapper.lifecycle(AgentSessionState.AGENT_SESSION_STATE_STARTING))
+            self._publication.start()
+
+    def _leave(self, error: BaseException | None) -> None:
+        """Emit how the block was left, and the end."""
+        if self._publication is None:
+            return
+        if error is not None and is_stop(error):
+            self.abort("The host stopped the work")
+        elif error is not None and not is_clean_exit(error):
+            self.fail(error)
+        with self._lock:
+            self._flush()
+            if not self._mapper.failed:
+                self._emit(self._mapper.lifecycle(AgentSessionState.AGENT_SESSION_STATE_STOPPED))
+            self._sink.end(self._mapper.state)
+
+    def _close(self) -> None:
+        if self._publication is not None:
+            self._publication.close(self._close_timeout)
+
+    def __enter__(self) -> Self:
+        self._enter()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._leave(error)
+        self._close()
+
+    async def __aenter__(self) -> Self:
+        if self._publication is not None:
+            await to_thread.run_sync(self._enter)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._leave(error)
+        with anyio.CancelScope(shield=True):
+            await to_thread.run_sync(self._close)
+
+
+def open_session(  # noqa: PLR0913 - one argument a setting, by keyword
+    session_id: str,
+    *,
+    log: str | None = None,
+    title: str = "",
+    agent: str = "",
+    version: str = "",
+    secrets: Iterable[str] = (),
+    trace_capacity: int = 1_024,
+    trace_bytes: int = 8 * 1024 * 1024,
+    close_timeout: float = 5.0,
+) -> Session:
+    """Return a session to be used as a context manager, `with` or `async with`.
+
+    With `COMPASS_OFF=1` in the environment the session does nothing at all.
+
+    Args:
+        session_id: A letter, digit or underscore, then up to 127 of those, colons and hyphens.
+        log: The log's URL; else `COMPASS_LOG`, else SQLite in the user's state folder.
+        title: What the session is about, for people.
+        agent: The agent's name.
+        version: The agent's version.
+        secrets: Values that are masked in everything that the session tells.
+        trace_capacity: The most trace frames that wait to be published.
+        trace_bytes: The most bytes of them.
+        close_timeout: Seconds that leaving the block may take to publish what waits.
+
+    Raises:
+        OperationError: `unsupported_input`, when `session_id` or `log` cannot be used.
+    """
+    return Session(
+        session_id,
+        log=log,
+        title=title,
+        agent=agent,
+        version=version,
+        secrets=secrets,
+        trace_capacity=trace_capacity,
+        trace_bytes=trace_bytes,
+        close_timeout=close_timeout,
+        enabled=os.environ.get("COMPASS_OFF", "") not in ("1", "true", "yes", "on"),
+    )

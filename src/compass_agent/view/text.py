@@ -1,0 +1,264 @@
+"""The text of `compass tail`: lines for a terminal or a pipe, as the items come.
+
+Pieces of one message flow on in one block; a frame of another kind closes its line first, and a new
+message begins with a new header. Everything else is one entry under its own header.
+"""
+
+from __future__ import annotations
+
+__all__ = ("TextRenderer", "Thinking")
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, assert_never
+
+from compass_agent.view.cards import EntryWriter
+from compass_agent.view.entries import Failure, StateChange, ToolCall, ToolStatus
+from compass_agent.view.failure import explain
+from compass_agent.view.lines import LineWriter
+from compass_agent.view.single import place_of, single_entry, unknown_entry, unplaced_entry
+from compass_agent.view.style import Role
+from compass_agent.view.tools import close_tool, open_tool, restart_tool, update_tool
+from compass_agent.view.words import ERRORED, SETTLED, STARTING, WORKING
+from compass_agent.wire import CaughtUp, End, FrameItem, Gap, Reset, StateSignal, decode_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from compass_agent.frames import SessionEvent
+    from compass_agent.view.entries import Entry
+    from compass_agent.view.style import Style
+    from compass_agent.wire import Item
+
+_SHORT_CHARS = 160
+
+
+class Thinking(StrEnum):
+    """How much of the reasoning to show; SHORT is the first 160 characters of each piece."""
+
+    NONE = "none"
+    SHORT = "short"
+    FULL = "full"
+
+
+class TextRenderer:
+    """Turns items into text. One renderer serves one reading of one session.
+
+    Args:
+        style: Colours and symbols.
+        width: The terminal's width in cells; None: a pipe or a file, lines are not wrapped.
+        thinking: How much of the reasoning to show.
+        clock: Gives the time in milliseconds since 1970-01-01 UTC, for live items that tell none.
+    """
+
+    def __init__(
+        self,
+        style: Style,
+        *,
+        width: int | None = None,
+        thinking: Thinking = Thinking.SHORT,
+        clock: Callable[[], int] | None = None,
+    ) -> None:
+        self._lines = LineWriter(style, width)
+        self._entries = EntryWriter(self._lines)
+        self._thinking = thinking
+        self._clock = clock
+        self._live = False
+        self._last_ms: int | None = None
+        self._tools: dict[str, dict[str, ToolCall]] = {}
+        self._block: tuple[str, str, str] | None = None
+        self._headed = False
+        self._shown = 0
+        # Epochs: an answer is being written; work was seen and neither its end nor its failure.
+        self._answering: set[str] = set()
+        self._working: set[str] = set()
+
+    @property
+    def width(self) -> int | None:
+        """The terminal's width in cells; None: lines are not wrapped."""
+        return self._lines.width
+
+    @width.setter
+    def width(self, width: int | None) -> None:
+        self._lines.width = width
+
+    def render(self, items: Sequence[Item]) -> str:
+        """Return the text of `items`; the last line may stay open for what flows on.
+
+        Raises:
+            OperationError: `unsupported_input`, when an item holds bytes that are no frame.
+        """
+        if self._last_ms is None:
+            self._last_ms = _first_time(items)
+        for number, item in enumerate(items):
+            if isinstance(item, Reset):
+                self._last_ms = _first_time(items[number:])
+            self._item(item)
+        return self._lines.take()
+
+    def finish(self) -> str:
+        """Return what closes the open line, if there is one."""
+        self._lines.close()
+        self._block = None
+        return self._lines.take()
+
+    def _item(self, item: Item) -> None:
+        match item:
+            case FrameItem():
+                self._frame(item)
+            case CaughtUp():
+                self._live = True
+            case End():
+                self._close_tools(item.epoch, ToolStatus.INTERRUPTED, None)
+                self._write(unplaced_entry(item))
+            case Reset():
+                for epoch in set(self._tools) - {item.epoch}:
+                    self._close_tools(epoch, ToolStatus.INTERRUPTED, None)
+                self._write(unplaced_entry(item))
+            case Gap():
+                self._answering.discard(item.epoch)
+                self._write(unplaced_entry(item))
+            case StateSignal():
+                self._write(unplaced_entry(item))
+            case _:
+                assert_never(item)
+
+    def _write(self, entry: Entry, at_ms: int | None = None) -> None:
+        self._block = None
+        at_ms = entry.at_ms if at_ms is None else at_ms
+        self._entries.write(entry, self._time() if at_ms is None else at_ms)
+
+    def _time(self) -> int | None:
+        return self._clock() if self._live and self._clock else self._last_ms
+
+    def _frame(self, item: FrameItem) -> None:
+        frame = decode_frame(item.data)
+        if frame.typed_event.at_unix_ms and not item.late:
+            self._last_ms = frame.typed_event.at_unix_ms
+        if frame.HasField("typed_event"):
+            self._event(item, frame.typed_event)
+        elif not frame.state:
+            self._write(unknown_entry(item, frame.typed_event))
+        if frame.state:
+            self._state(item, frame.typed_event, frame.state)
+
+    def _event(self, item: FrameItem, event: SessionEvent) -> None:
+        match event.WhichOneof("event"):
+            case "assistant_text":
+                piece = event.assistant_text
+                self._answering.add(item.epoch)
+                self._message(item, event, "text", piece.message_id, piece.text)
+            case "thinking":
+                piece = event.thinking
+                self._message(item, event, "thinking", piece.message_id, piece.text)
+            case "tool_call":
+                self._answering.discard(item.epoch)
+                self._tool_call(item, event)
+            case "tool_call_update":
+                self._tool_update(item, event)
+            case "session_error":
+                self._failure(item, event)
+            case kind:
+                if kind == "prompt":
+                    self._answering.discard(item.epoch)
+                self._write(single_entry(item, event))
+
+    def _state(self, item: FrameItem, event: SessionEvent, state: int) -> None:
+        entry = StateChange(**place_of(item, event), state=state)
+        if item.late:  # it tells of the past: what is open now is none of its business
+            self._write(entry)
+            return
+        if state == ERRORED:
+            self._close_tools(item.epoch, ToolStatus.FAILED, entry.at_ms)
+        self._write(entry)
+        if state == ERRORED and item.epoch in self._working:
+            self._entries.remark("the agent stopped unexpectedly and no reason was reported")
+        if state in SETTLED:
+            self._answering.discard(item.epoch)
+        if state in {STARTING, WORKING}:
+            self._working.add(item.epoch)
+        else:
+            self._working.discard(item.epoch)
+
+    def _message(
+        self, item: FrameItem, event: SessionEvent, word: str, message_id: str, text: str
+    ) -> None:
+        if word == "thinking" and self._thinking is Thinking.NONE:
+            return
+        block = (item.epoch, word, message_id)
+        if self._block != block:
+            self._block, self._headed, self._shown = block, False, 0
+        role = Role.PLAIN
+        if word == "thinking":
+            role = Role.DIM
+            text = self._shorten(text)
+        if not self._headed and not text.strip("\n"):
+            return
+        if not self._headed:
+            self._headed = True
+            at_ms = event.at_unix_ms or self._time()
+            self._entries.head(at_ms, self._lines.style.symbol(word), word, role)
+        self._lines.flow(text, role)
+
+    def _shorten(self, text: str) -> str:
+        if self._thinking is Thinking.FULL:
+            return text
+        room, self._shown = _SHORT_CHARS - self._shown, self._shown + len(text)
+        if room < 0:
+            return ""
+        more = self._lines.style.symbol("more") if len(text) > room else ""
+        return text[:room].replace("\n", " ") + more
+
+    def _tool_call(self, item: FrameItem, event: SessionEvent) -> None:
+        tools = self._tools.setdefault(item.epoch, {})
+        known = tools.get(event.tool_call.tool_call_id)
+        if known is None or known.status.ended:
+            tool = open_tool(item, event)
+        else:
+            tool = restart_tool(known, item, event)
+        tools[tool.tool_call_id] = tool
+        if known is None or (known.status, known.title) != (tool.status, tool.title):
+            self._write(tool)
+
+    def _tool_update(self, item: FrameItem, event: SessionEvent) -> None:
+        tools = self._tools.setdefault(item.epoch, {})
+        known = tools.get(event.tool_call_update.tool_call_id) or open_tool(item, event)
+        tool = update_tool(known, item, event)
+        if tool is None:
+            return
+        if tool.status.ended:
+            self._write(tool, event.at_unix_ms or None)
+            # What was shown need not be kept; that it ended must be.
+            tool = replace(tool, output="", diffs=())
+        elif tool.status is ToolStatus.UNKNOWN and tool.number != known.number:
+            self._write(tool, event.at_unix_ms or None)
+        tools[tool.tool_call_id] = tool
+
+    def _close_tools(self, epoch: str, status: ToolStatus, at_ms: int | None) -> None:
+        tools = self._tools.get(epoch, {})
+        for tool in tools.values():
+            if not tool.status.ended:
+                tools[tool.tool_call_id] = closed = close_tool(tool, status, at_ms)
+                self._write(closed, at_ms)
+
+    def _failure(self, item: FrameItem, event: SessionEvent) -> None:
+        entry = Failure(**place_of(item, event), cause=explain(event.session_error))
+        if item.late:
+            self._write(entry)
+            return
+        status = ToolStatus.INTERRUPTED if entry.cause.aborted else ToolStatus.FAILED
+        self._close_tools(item.epoch, status, entry.at_ms)
+        self._write(entry)
+        if item.epoch in self._answering and not entry.cause.aborted:
+            self._entries.remark("the answer above is not complete")
+        self._answering.discard(item.epoch)
+        self._working.discard(item.epoch)
+
+
+def _first_time(items: Sequence[Item]) -> int | None:
+    for item in items:
+        if isinstance(item, FrameItem):
+            at_ms = decode_frame(item.data).typed_event.at_unix_ms
+            if at_ms:
+                return at_ms
+    return None
