@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _SHORT_CHARS = 160
 
 
+_FRESH_MS = 3_000
+
+
 class Thinking(StrEnum):
     """How much of the reasoning to show; SHORT is the first 160 characters of each piece."""
 
@@ -129,7 +132,12 @@ class TextRenderer:
         self._entries.write(entry, self._time() if at_ms is None else at_ms)
 
     def _time(self) -> int | None:
-        return self._clock() if self._live and self._clock else self._last_ms
+        if not self._live or self._clock is None:
+            return self._last_ms
+        now = self._clock()
+        # A transition that follows an event belongs to it, however late it arrived here.
+        fresh = self._last_ms is not None and 0 <= now - self._last_ms < _FRESH_MS
+        return self._last_ms if fresh else now
 
     def _frame(self, item: FrameItem) -> None:
         frame = decode_frame(item.data)
