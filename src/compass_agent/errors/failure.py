@@ -1,0 +1,249 @@
+"""Says what a failure is, for a person and for a program: text, status, wait, code, request id.
+
+Takes whatever there is: an exception, an HTTP answer, a body, an agent's text. Never raises, and
+never shows a repr, a header or a secret.
+"""
+
+from __future__ import annotations
+
+__all__ = ("FailureDetail", "describe_failure")
+
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from compass_agent.errors.agent_text import read_agent_text
+from compass_agent.errors.exceptions import Raised, causes, leaves, read_exception
+from compass_agent.errors.payload import Reading, read_text, read_value, status_of
+from compass_agent.errors.redact import redact
+from compass_agent.errors.retry import header_fields, retry_after_seconds
+from compass_agent.errors.shapes import capped, is_object, joined_surrogates, word
+from compass_agent.errors.statuses import documented_status, status_phrase
+from compass_agent.errors.streams import looks_streamed, read_stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_NOTHING_SAID = "No reason was given"
+_LARGEST_TEXT = 262_144
+_LONGEST_CODE = 120
+_LONGEST_WAIT = 86_400.0
+_ANSWER_KEYS = frozenset({"body", "headers", "transport"})
+_STREAMS = frozenset({"sse", "eventstream", "stream"})
+_REQUEST_ID_HEADERS = (
+    "x-request-id",
+    "request-id",
+    "x-amzn-requestid",
+    "x-amzn-request-id",
+    "x-amz-request-id",
+    "apim-request-id",
+    "x-ms-request-id",
+    "x-goog-request-id",
+    "x-groq-request-id",
+    "x-debug-trace-id",
+    "x-correlation-id",
+    "mistral-correlation-id",
+    "x-generation-id",
+    "x-litellm-call-id",
+)
+_CODE_HEADERS = (":exception-type", ":error-code", "x-amzn-errortype")
+_ID_IN_TEXT = re.compile(
+    r"\brequest[ _-]?id[\"']?(?: is)?[:=]?\s{1,3}[\"']?([A-Za-z0-9_-]{8,64})", re.IGNORECASE
+)
+# Where a failed connection should have gone is the host's own business.
+_ADDRESS = re.compile(r"(?<![\w.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![\w.]*[0-9])(?::[0-9]{1,5})?")
+_RATE_LIMIT = re.compile(r"rate.?limit|too many requests|quota", re.IGNORECASE)
+_WAITING = frozenset({408, 425, 429})
+_SERVER = 500
+_FORBIDDEN = 403
+
+
+@dataclass(frozen=True, slots=True)
+class FailureDetail:
+    """What went wrong.
+
+    Attributes:
+        message: The innermost text for a person, at most 8 KiB; never empty.
+        status: The HTTP status; 0: there was no answer; None: not known.
+        retry_after_s: Seconds that the provider asks to wait.
+        code: The provider's own code.
+        request_id: The provider's id of the request.
+    """
+
+    message: str
+    status: int | None = None
+    retry_after_s: float | None = None
+    code: str | None = None
+    request_id: str | None = None
+
+
+def describe_failure(x: object, secrets: Iterable[str] = ()) -> FailureDetail:
+    """Return what the failure `x` says. Never raises.
+
+    Args:
+        x: An exception; a mapping with `status`, `headers`, `body`, `transport` (and perhaps `now`)
+            that is an answer; a mapping or list that is a body; a text, as agents give it.
+        secrets: Values that must not appear in the result.
+    """
+    secrets = tuple(secrets)
+    try:
+        if isinstance(x, BaseException):
+            return _of_exception(x, secrets)
+        if isinstance(x, bytes | bytearray):
+            x = x.decode(errors="replace")
+        if isinstance(x, str):
+            return _of_agent_text(x, secrets)
+        if is_object(x) and not _ANSWER_KEYS.isdisjoint(x):
+            return _of_answer(x, secrets)
+        reading = read_value(x)
+        return _detail(reading, retry_after_seconds(None, x), secrets)
+    except Exception as error:  # noqa: BLE001 - a failure must be told even when reading it fails
+        return FailureDetail(f"{_NOTHING_SAID} ({type(error).__name__} while reading it)")
+
+
+def _of_agent_text(text: str, secrets: tuple[str, ...]) -> FailureDetail:
+    said = read_agent_text(joined_surrogates(text))
+    return _detail(said.reading, said.retry_after_s, secrets)
+
+
+def _of_answer(answer: Mapping[str, object], secrets: tuple[str, ...]) -> FailureDetail:
+    transport, body = word(answer.get("transport")), answer.get("body")
+    if isinstance(body, bytes | bytearray):
+        body = body.decode(errors="replace")
+    fields = header_fields(answer.get("headers"))
+    reading = _read_body(body, streamed=transport == "sse")
+    for name in _CODE_HEADERS:
+        # AWS appends a namespace or a link behind a colon.
+        code = fields.get(name, "").partition(":")[0]
+        reading.fill(Reading(codes=[code] if code else []))
+    reading.message = reading.message or fields.get(":error-message", "")
+    status = status_of(answer.get("status"))
+    if status is None and transport == "exception":
+        status = 0
+    if status is not None:
+        reading.status = status
+    elif reading.status is None:
+        reading.status = documented_status(reading.codes)
+    reading.request_id = _header_id(fields) or reading.request_id
+    wait = _wait(reading, answer.get("headers"), body, answer.get("now"))
+    return _detail(reading, wait, secrets, hidden=reading.status == 0)
+
+
+def _read_body(body: object, *, streamed: bool) -> Reading:
+    if isinstance(body, str):
+        body = joined_surrogates(body)
+        return read_stream(body) if streamed or looks_streamed(body) else read_text(body)
+    return read_value(body)
+
+
+def _header_id(fields: Mapping[str, str]) -> str | None:
+    return next((fields[name] for name in _REQUEST_ID_HEADERS if fields.get(name)), None)
+
+
+def _wait(reading: Reading, headers: object, body: object, now: object) -> float | None:
+    """Return the wait; windows of a rate limit count only where waiting can help."""
+    status = reading.status
+    limited = status == _FORBIDDEN and _RATE_LIMIT.search(reading.message[: _LONGEST_CODE * 8])
+    if not (status in _WAITING or status in (None, 0) or status >= _SERVER or limited):
+        fields = header_fields(headers)
+        headers = {name: value for name, value in fields.items() if not _is_window(name)}
+    return retry_after_seconds(headers, body, now)
+
+
+def _is_window(name: str) -> bool:
+    return "limit" in name
+
+
+def _of_exception(error: BaseException, secrets: tuple[str, ...]) -> FailureDetail:
+    details = [_of_chain(leaf, secrets) for leaf in leaves(error)]
+    first = details[0]
+    if len(details) == 1:
+        return first
+    status = next((d.status for d in details if d.status is not None), None)
+    return FailureDetail(
+        message=capped("; ".join(dict.fromkeys(d.message for d in details))),
+        status=status,
+        retry_after_s=next((d.retry_after_s for d in details if d.retry_after_s is not None), None),
+        code=next((d.code for d in details if d.code), None),
+        request_id=next((d.request_id for d in details if d.request_id), None),
+    )
+
+
+def _of_chain(error: BaseException, secrets: tuple[str, ...]) -> FailureDetail:
+    """Describe an exception by the first in its chain of causes that a provider answered."""
+    chain = [read_exception(link) for link in causes(error)]
+    outer = chain[0]
+    source = next((link for link in chain if link.told), None)
+    source = source or next((link for link in chain if link.no_answer), outer)
+    reading = Reading()
+    reading.fill(source.reading)
+    if source is not outer:
+        reading.message = _joined(outer.reading.message, source.reading.message)
+    elif outer.no_answer and len(chain) > 1:
+        reading.message = _joined(outer.reading.message, chain[-1].reading.message)
+    reading.status = _chain_status(source)
+    reading.request_id = _header_id(header_fields(source.headers)) or reading.request_id
+    own = next((link.retry_after_s for link in chain if link.retry_after_s is not None), None)
+    wait = _wait(reading, source.headers, _with_text(source), None) if own is None else own
+    return _detail(reading, wait, secrets, hidden=reading.status == 0)
+
+
+def _with_text(source: Raised) -> object:
+    return source.reading.message if source.body is None else source.body
+
+
+def _chain_status(source: Raised) -> int | None:
+    status = source.reading.status
+    if status is not None and status_of(status) is not None:
+        return status
+    if source.no_answer:
+        return 0
+    return documented_status(source.reading.codes)
+
+
+def _joined(outer: str, inner: str) -> str:
+    if not inner or inner in outer:
+        return outer
+    return inner if outer in inner else f"{outer.rstrip(' .:')}: {inner}"
+
+
+def _detail(
+    reading: Reading, wait: float | None, secrets: tuple[str, ...], *, hidden: bool = False
+) -> FailureDetail:
+    """Clean what was read; `hidden`: addresses in the text are masked."""
+    message, more = _bounded(joined_surrogates(reading.message).strip())
+    message = redact(message, secrets)
+    if hidden:
+        message = _ADDRESS.sub("[address]", message)
+    code = _identifier(reading.codes[0] if reading.codes else "", secrets)
+    request_id = reading.request_id or ""
+    if not request_id and (found := _ID_IN_TEXT.search(message)):
+        request_id = found[1]
+    detail = FailureDetail(
+        message=capped(message, more=more),
+        status=reading.status,
+        retry_after_s=wait if wait is None or math.isfinite(wait) else None,
+        code=code or None,
+        request_id=_identifier(request_id, secrets) or None,
+    )
+    if detail.retry_after_s is not None:
+        detail = replace(detail, retry_after_s=min(max(detail.retry_after_s, 0.0), _LONGEST_WAIT))
+    return detail if detail.message else replace(detail, message=_fallback(detail))
+
+
+def _identifier(text: str, secrets: tuple[str, ...]) -> str:
+    return redact(joined_surrogates(text.strip())[:_LONGEST_CODE], secrets)
+
+
+def _bounded(text: str) -> tuple[str, int]:
+    """Return the head of a huge text and the number of bytes behind it."""
+    if len(text) <= _LARGEST_TEXT:
+        return text, 0
+    return text[:_LARGEST_TEXT], len(text[_LARGEST_TEXT:].encode())
+
+
+def _fallback(detail: FailureDetail) -> str:
+    if detail.status:
+        return f"HTTP {detail.status} {status_phrase(detail.status)}".strip()
+    return detail.code or _NOTHING_SAID

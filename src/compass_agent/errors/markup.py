@@ -1,0 +1,50 @@
+"""Makes a readable text of HTML and XML bodies."""
+
+from __future__ import annotations
+
+__all__ = ("markup_text",)
+
+import re
+
+_HTML = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_XML = re.compile(r"(?:<\?xml\b[^>]{0,200}\?>\s*)?<(?:[A-Za-z]{1,30}:)?(?:Error|ErrorResponse)\b")
+_TITLE = re.compile(r"<title\b[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
+_HEADING = re.compile(r"<h[12]\b[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
+_MESSAGE = re.compile(r"<Message>([^<]{1,8192})")
+_CODE = re.compile(r"<Code>([A-Za-z][A-Za-z0-9_.]{1,79})<")
+_HIDDEN = re.compile(r"<(script|style|head)\b.*?(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(r"<[^<>]{0,2000}>")
+_BLANKS = re.compile(r"\s+")
+# A title stands near the top; what a proxy says before its page is short.
+_LONGEST_PAGE = 65_536
+_LONGEST_PREFIX = 200
+_LONGEST_TEXT = 500
+
+
+def markup_text(text: str) -> tuple[str, str] | None:
+    """Return the title of a page, or the message of an XML error, and its code.
+
+    None when `text` is neither. The title is empty when the page has no text at all.
+    """
+    if "<" not in text[:_LONGEST_PREFIX]:
+        return None
+    page = text[:_LONGEST_PAGE]
+    if _XML.match(page):
+        message, code = _MESSAGE.search(page), _CODE.search(page)
+        if message is not None:
+            return _readable(message[1]), code[1] if code else ""
+    start = _HTML.search(page, 0, _LONGEST_PREFIX)
+    if start is None or "\n\n" in page[: start.start()]:
+        return None
+    for pattern in (_TITLE, _HEADING):
+        match = pattern.search(page)
+        if match is not None and (title := _readable(match[1])):
+            return title, ""
+    bare = _TAG.sub(" ", _HIDDEN.sub(" ", page))
+    return _readable(bare)[:_LONGEST_TEXT], ""
+
+
+def _readable(text: str) -> str:
+    import html  # noqa: PLC0415 - few failures need its large table
+
+    return _BLANKS.sub(" ", html.unescape(text)).strip()

@@ -1,0 +1,267 @@
+"""Reads how long a provider asks to wait, from its headers, its body or its text. Never raises."""
+
+from __future__ import annotations
+
+__all__ = ("header_fields", "retry_after_seconds", "seconds_in_text")
+
+import math
+import re
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from compass_agent.errors.shapes import as_list, as_object, is_list, is_object, parsed_json, word
+from compass_agent.errors.times import duration_s, epoch_s, http_date_s, number, timestamp_s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+_LONGEST_WAIT = 86_400.0
+_SMALLEST_EPOCH = 1e9
+_DEEPEST = 6
+_MOST_VALUES = 400
+_LONGEST_TEXT = 65_536
+
+_BARE_RESETS = ("x-ratelimit-reset", "x-rate-limit-reset")
+_WINDOW_RESET = re.compile(
+    r"(?:x-|anthropic-)?rate-?limit[a-z]*-(?:[a-z0-9-]+-)?reset(?:-[a-z0-9-]+)?"
+)
+_LISTED_WINDOW = re.compile(r";\s*(r|t)\s*=\s*([0-9]{1,10})(?![0-9.])")
+_OLD_WINDOW = re.compile(r"\b(remaining|reset)\s*=\s*([0-9]{1,10})(?![0-9.])", re.IGNORECASE)
+_IN_TEXT = re.compile(
+    r"(?:try again|retry|retry after|reset|resets|available again|wait)(?: again)?"
+    r"(?: in| after| for)?:?[ ]{1,3}(?:about |approximately |at least )?"
+    r"(?P<amount>[0-9]{1,10}(?:\.[0-9]{1,12})?)(?:(?P<go>(?:ms|[smhd])(?:[0-9][0-9a-z.]{0,40})?)(?![a-z])"
+    r"|[ ]?(?P<unit>milliseconds?|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?)\b)",
+    re.IGNORECASE,
+)
+_HINT = re.compile(
+    r"\bretry[-_]after[-_]ms[\"']?\s{0,4}[=:]\s{0,4}([0-9]{1,10})(?![0-9])", re.IGNORECASE
+)
+_WORDS = {
+    "mil": 0.001,
+    "sec": 1.0,
+    "min": 60.0,
+    "hou": 3600.0,
+    "hr": 3600.0,
+    "hrs": 3600.0,
+    "day": 86400.0,
+}
+_BODY_SECONDS = (
+    "retry_after",
+    "retryAfter",
+    "retry_after_seconds",
+    "retry_after_s",
+    "retryAfterSeconds",
+)
+_BODY_MILLISECONDS = ("retry_after_ms", "retryAfterMs")
+
+
+def retry_after_seconds(
+    headers: object = None, body: object = None, now: object = None
+) -> float | None:
+    """Return how many seconds a failed answer asks to wait; None when it does not say.
+
+    In this order: `retry-after-ms`; `Retry-After`; RetryInfo in the body; `RateLimit` with nothing
+    remaining; the resets of exhausted windows; a number in the text. The result is between 0 and
+    86,400; nonsense is ignored. Call it for failures only: good answers have windows too.
+
+    Args:
+        headers: A mapping, or pairs, of names and values; names in any case.
+        body: The body: text, bytes, or what JSON made of it.
+        now: The moment of the answer, for hints that name a moment: a datetime, epoch seconds, or
+            one of both as text. Without it the answer's Date counts, else the clock.
+    """
+    fields = header_fields(headers)
+    value = _value(body)
+    values = list(_inside(value))
+    for item in values:
+        inner = as_object(item).get("headers")
+        fields = {**header_fields(inner), **fields} if is_object(inner) else fields
+    date = http_date_s(fields.get("date", ""))
+    moment = _epoch(now, date)
+    seconds = _first(
+        _asked(fields, moment if date is None else date),
+        _retry_info(values),
+        _rate_limit(fields.get("ratelimit", "")),
+        _resets(fields, moment, moment if date is None else date),
+        _in_texts(values),
+    )
+    return None if seconds is None else min(max(seconds, 0.0), _LONGEST_WAIT)
+
+
+def seconds_in_text(text: str) -> float | None:
+    """Return the wait that a sentence names, such as "try again in 9.816s"; None without one."""
+    text = text[:_LONGEST_TEXT]
+    hint = _HINT.search(text)
+    if hint is not None:
+        return int(hint[1]) / 1000
+    match = _IN_TEXT.search(text)
+    if match is None:
+        return None
+    if match["go"]:
+        return duration_s(match["amount"] + match["go"].rstrip(".").lower())
+    unit = match["unit"].lower()
+    factor = _WORDS.get(unit[:3], 1.0)
+    amount = float(match["amount"])
+    return amount / 1000 if unit.startswith("mil") else amount * factor
+
+
+def _first(*candidates: float | None) -> float | None:
+    return next((seconds for seconds in candidates if seconds is not None), None)
+
+
+def header_fields(headers: object) -> dict[str, str]:
+    """Return the text fields of `headers`, a mapping or pairs, with names in lower case."""
+    try:
+        pairs = _pairs(headers)
+    except Exception:  # noqa: BLE001 - headers of any class: one that fails has none
+        return {}
+    return {
+        name: value
+        for pair in pairs
+        if is_list(pair)
+        and len(pair) == 2  # noqa: PLR2004 - a name and a value
+        and (name := _header_text(pair[0]).lower())
+        and (value := _header_text(pair[1]))
+    }
+
+
+def _pairs(headers: object) -> list[object] | tuple[object, ...]:
+    items: Callable[[], Iterable[object]] | None = getattr(headers, "items", None)
+    return list(items()) if callable(items) else as_list(headers)
+
+
+def _header_text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode("latin-1").strip()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    if is_list(value) and value:
+        return _header_text(value[0])
+    return word(value)
+
+
+def _value(body: object) -> object:
+    if isinstance(body, bytes | bytearray):
+        body = body.decode(errors="replace")
+    if isinstance(body, str):
+        value = parsed_json(body)
+        return body if value is None else value
+    return body
+
+
+def _inside(value: object) -> Iterator[object]:
+    """Yield `value` and what it holds, also what is JSON inside a text; bounded."""
+    left = _MOST_VALUES
+    waiting: list[tuple[object, int]] = [(value, 0)]
+    while waiting and left:
+        left -= 1
+        item, depth = waiting.pop(0)
+        if isinstance(item, str):
+            inner = parsed_json(item) if depth else None
+            yield item
+            items: Iterable[object] = () if inner is None else (inner,)
+        else:
+            yield item
+            items = item.values() if is_object(item) else as_list(item)
+        if depth < _DEEPEST:
+            waiting += [(child, depth + 1) for child in items]
+
+
+def _epoch(now: object, date: float | None) -> float:
+    if isinstance(now, datetime):
+        return (now if now.tzinfo else now.replace(tzinfo=UTC)).timestamp()
+    if isinstance(now, str):
+        said = _first(timestamp_s(now), http_date_s(now), epoch_s(now))
+        now = said
+    if isinstance(now, int | float) and math.isfinite(now):
+        return float(now)
+    return time.time() if date is None else date
+
+
+def _asked(fields: Mapping[str, str], moment: float) -> float | None:
+    milliseconds = number(fields.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    text = fields.get("retry-after", "")
+    seconds = number(text)
+    if seconds is not None:
+        return seconds
+    date = http_date_s(text)
+    return None if date is None else date - moment
+
+
+def _retry_info(values: list[object]) -> float | None:
+    for item in values:
+        if not is_object(item):
+            continue
+        kind = item.get("@type")
+        if isinstance(kind, str) and kind.endswith("RetryInfo"):
+            return _span(item.get("retryDelay", item.get("retry_delay")))
+    objects = [item for item in values if is_object(item)]
+    for keys, factor in ((_BODY_MILLISECONDS, 1000), (_BODY_SECONDS, 1)):
+        for item in objects:
+            found = _first(*(_span(item.get(key)) for key in keys))
+            if found is not None:
+                return found / factor
+    return None
+
+
+def _span(value: object) -> float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return number(f"{value:.6f}") if abs(value) < 1e10 else None  # noqa: PLR2004 - as `number`
+    if is_object(value):
+        seconds, nanos = _span(value.get("seconds")), _span(value.get("nanos"))
+        return None if seconds is None else seconds + (nanos or 0.0) * 1e-9
+    text = word(value)
+    return _first(duration_s(text), number(text))
+
+
+def _rate_limit(text: str) -> float | None:
+    """Read `"name";r=0;t=295`, or the older `limit=10, remaining=0, reset=50`."""
+    waits: list[float] = []
+    for part in text.split(",") if ";" in text else ():
+        facts = dict(_LISTED_WINDOW.findall(part))
+        if int(facts.get("r", "1")) == 0 and "t" in facts:
+            waits.append(float(facts["t"]))
+    old = {name.lower(): value for name, value in _OLD_WINDOW.findall(text)}
+    if int(old.get("remaining", "1")) == 0 and "reset" in old:
+        waits.append(float(old["reset"]))
+    return max(waits, default=None)
+
+
+def _resets(fields: Mapping[str, str], now: float, date: float) -> float | None:
+    """Return the longest wait of the windows that are, or may be, exhausted."""
+    waits: list[float] = []
+    for name, text in fields.items():
+        bare = name in _BARE_RESETS
+        if not bare and not (_WINDOW_RESET.fullmatch(name) and _exhausted(name, fields)):
+            continue
+        wait = _reset_wait(text, now if bare else date)
+        if wait is not None:
+            waits.append(wait)
+    return max(waits, default=None)
+
+
+def _exhausted(name: str, fields: Mapping[str, str]) -> bool:
+    head, _, tail = name.rpartition("reset")
+    if fields.get(f"{head}status{tail}", "").startswith("allowed"):
+        return False
+    remaining = fields.get(f"{head}remaining{tail}")
+    return remaining is None or number(remaining) == 0
+
+
+def _reset_wait(text: str, moment: float) -> float | None:
+    plain = number(text)
+    if plain is not None and plain < _SMALLEST_EPOCH:
+        return plain
+    moment_named = _first(epoch_s(text), timestamp_s(text), http_date_s(text))
+    return duration_s(text) if moment_named is None else moment_named - moment
+
+
+def _in_texts(values: list[object]) -> float | None:
+    texts = (value for value in values if isinstance(value, str))
+    return _first(*(seconds_in_text(text) for text in texts))

@@ -1,0 +1,41 @@
+"""What to make of a failure."""
+
+from __future__ import annotations
+
+import pytest
+
+from compass_agent.errors import FailureDetail, advise
+
+
+@pytest.mark.parametrize(
+    ("failure", "title", "retryable"),
+    [
+        (FailureDetail("Slow", 429), "Rate limited", True),
+        (FailureDetail("x", 429, code="insufficient_quota"), "Quota used up", False),
+        (FailureDetail("You exceeded your current quota", 429), "Quota used up", False),
+        (FailureDetail("You exceeded your current quota", 429, 40.0), "Rate limited", True),
+        (FailureDetail("x", 402), "Quota used up", False),
+        (FailureDetail("x", 401), "Authentication failed", False),
+        (FailureDetail("x", 403), "Access denied", False),
+        (FailureDetail("x", 404), "Not found", False),
+        (FailureDetail("x", 408), "Timed out", True),
+        (FailureDetail("x", 422), "Request refused", False),
+        (FailureDetail("x", 500), "Provider error", True),
+        (FailureDetail("x", 529), "Overloaded", True),
+        (FailureDetail("Overloaded"), "Overloaded", True),
+        (FailureDetail("prompt is too long: 3 tokens", 400), "Context too long", False),
+        (FailureDetail("Connection error."), "Connection lost", True),
+        (FailureDetail("terminated"), "Connection lost", True),
+        (FailureDetail("ECONNREFUSED: Unable to connect."), "Connection lost", True),
+        (FailureDetail("OpenAI completions stream stalled while waiting"), "Timed out", True),
+        (FailureDetail("Provider finish_reason: content_filter"), "Content refused", False),
+        (FailureDetail("x", code="server_error"), "Provider error", True),
+        (FailureDetail("KeyError"), "Turn failed", None),
+    ],
+)
+def test_a_failure_has_a_title_and_a_verdict(
+    failure: FailureDetail, title: str, retryable: bool | None
+) -> None:
+    advice = advise(failure)
+    assert (advice.title, advice.retryable) == (title, retryable)
+    assert advice.guidance.endswith(".")
