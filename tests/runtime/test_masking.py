@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compass_agent import open_session
-from compass_agent.errors.redact import MASK
+from compass_agent.errors.redaction import MASK
 from compass_agent.events import TextDelta
 from compass_agent.runtime.masking import Masker
 from inner_events import assistant_end, delta, message_start, tool_end, tool_start, tool_update

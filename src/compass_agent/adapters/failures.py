@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compass_agent.errors.failure import describe_failure
-from compass_agent.errors.redact import redact
+from compass_agent.errors.redaction import redact
 from compass_agent.events.classes import (
     Failure,
     InnerEvent,

@@ -17,7 +17,7 @@ from compass_agent.adapters.failures import FailureCleaner
 from compass_agent.adapters.lines import LARGEST_LINE, Line, LineSplitter
 from compass_agent.adapters.surrogates import DeltaJoiner
 from compass_agent.adapters.texts import excerpt, says_shortened, tail
-from compass_agent.errors.redact import redact
+from compass_agent.errors.redaction import redact
 from compass_agent.errors.shapes import as_object, is_object, joined_surrogates
 from compass_agent.events.classes import (
     AgentExited,

@@ -7,7 +7,7 @@ __all__ = ("excerpt", "says_shortened", "tail")
 import re
 from typing import TYPE_CHECKING
 
-from compass_agent.errors.redact import redact
+from compass_agent.errors.redaction import redact
 from compass_agent.errors.shapes import as_list, is_object, joined_surrogates
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from compass_agent.errors.agent_text import read_agent_text
 from compass_agent.errors.exceptions import Raised, causes, leaves, read_exception
 from compass_agent.errors.payload import Reading, read_text, read_value, status_of
-from compass_agent.errors.redact import redact
+from compass_agent.errors.redaction import redact
 from compass_agent.errors.retry import header_fields, retry_after_seconds
 from compass_agent.errors.shapes import capped, is_object, joined_surrogates, word
 from compass_agent.errors.statuses import documented_status, status_phrase

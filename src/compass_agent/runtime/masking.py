@@ -8,7 +8,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING, Any
 
-from compass_agent.errors.redact import MASK
+from compass_agent.errors.redaction import MASK
 from compass_agent.events import TextDelta, ThinkingDelta, ToolUpdated, decode
 from compass_agent.events.readable import is_list, is_object
 
