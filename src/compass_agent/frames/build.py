@@ -141,7 +141,7 @@ class FrameBuilder:
         injection.traceparent = valid_text(traceparent)
         return frame
 
-    def session_error(  # noqa: PLR0913 - one argument a field of the message
+    def session_error(
         self,
         kind: SessionErrorKind.ValueType,
         message: str,

@@ -1,1 +1,18 @@
-"""TODO."""
+"""The session log: what it promises to writers and to readers, and where to get one."""
+
+from __future__ import annotations
+
+__all__ = (
+    "AppendLog",
+    "Pages",
+    "ReadLog",
+    "SessionLog",
+    "SessionSummary",
+    "default_path",
+    "log_url",
+    "open_log",
+)
+
+from compass_agent.log.append import AppendLog
+from compass_agent.log.read import Pages, ReadLog, SessionSummary
+from compass_agent.log.where import SessionLog, default_path, log_url, open_log

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ("ReadLog", "SessionSummary")
+__all__ = ("Pages", "ReadLog", "SessionSummary")
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from compass_agent.frames import Cursor, SessionError
     from compass_agent.wire import Page
 
@@ -47,6 +45,22 @@ class SessionSummary:
     ended: bool
 
 
+class Pages(Protocol):
+    """The pages of one reading, as an async iterator.
+
+    Nothing is held open between pages: dropping it, closing it, or cancelling the wait for a page
+    leaks nothing. After a cancelled wait the same iterator goes on where it was.
+    """
+
+    def __aiter__(self) -> Pages: ...
+
+    async def __anext__(self) -> Page: ...
+
+    async def aclose(self) -> None:
+        """End the reading; it is for those who close what they iterate."""
+        ...
+
+
 class ReadLog(Protocol):
     """What a reader needs of a log. Every method raises `OperationError` alone."""
 
@@ -56,17 +70,25 @@ class ReadLog(Protocol):
         after: Cursor | None = None,
         *,
         follow: bool = True,
-        page_frames: int = 256,
-    ) -> AsyncIterator[Page]:
+        page_frames: int = 4096,
+    ) -> Pages:
         """Yield what follows `after` (None: all that is kept), then, when `follow`, what comes.
 
         Readers get emission order, gaps at their place, and the item End once an epoch ended; the
         iteration stops there unless a newer epoch is open. Without `follow` it stops at the
         watermark.
 
+        Args:
+            session: The session's id.
+            after: The cursor of the last page that was taken.
+            follow: Go on with what comes, after one item CaughtUp.
+            page_frames: How many frames a page holds at most; 1 MiB fills it too. Whoever serves
+                many slow readers asks for small pages.
+
         Raises:
-            OperationError: `not_found` (no such session), `conflict` (`after` is above what is
-                stored), `unavailable`, `storage_failed`.
+            OperationError: `unsupported_input` (no session id), at once. While iterating:
+                `not_found` (no such session), `conflict` (`after` is above what is stored, and
+                stayed so for 2 seconds), `unavailable`, `storage_failed`.
         """
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("Pump",)
+__all__ = ("Pump", "delay_before")
 
 import logging
 import random
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("compass_agent.publish")
 
-FIRST_DELAYS = (0.05, 0.2, 0.8)
-LONGEST_DELAY = 30.0
+_FIRST_DELAYS = (0.05, 0.2, 0.8)
+_LONGEST_DELAY = 30.0
 
 
 def delay_before(attempt: int) -> float:
     """Return the seconds to wait before attempt 2, 3, …: 0.05, 0.2, 0.8, then doubled, up to 30."""
-    if attempt - 2 < len(FIRST_DELAYS):
-        return FIRST_DELAYS[attempt - 2]
-    return min(LONGEST_DELAY, FIRST_DELAYS[-1] * 2.0 ** min(attempt - 1 - len(FIRST_DELAYS), 16))
+    if attempt - 2 < len(_FIRST_DELAYS):
+        return _FIRST_DELAYS[attempt - 2]
+    return min(_LONGEST_DELAY, _FIRST_DELAYS[-1] * 2.0 ** min(attempt - 1 - len(_FIRST_DELAYS), 16))
 
 
 class Pump:
@@ -140,10 +140,10 @@ class Pump:
         self._complained = True
 
     async def _back_off(self, attempt: int, at_least: float | None) -> None:
-        delay = max(delay_before(attempt), min(at_least or 0.0, LONGEST_DELAY))
+        delay = max(delay_before(attempt), min(at_least or 0.0, _LONGEST_DELAY))
         delay *= 1.0 + random.random() / 4  # noqa: S311 - jitter is no secret
         if self._closing.is_set():
-            await anyio.sleep(min(delay, FIRST_DELAYS[0]))
+            await anyio.sleep(min(delay, _FIRST_DELAYS[0]))
             return
         with anyio.move_on_after(delay):
             await self._closing.wait()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("Lane",)
+__all__ = ("Entry", "Lane")
 
 from collections import deque
 from typing import TypeAlias

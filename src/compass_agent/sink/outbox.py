@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from compass_agent.sink.lane import Lane
     from compass_agent.wire import Answer
 
-BATCH_FRAMES = 256
-BATCH_BYTES = 256 * 1024
+_BATCH_FRAMES = 256
+_BATCH_BYTES = 256 * 1024
 
 
 class Outbox:
@@ -37,7 +37,7 @@ class Outbox:
         self._in_flight: Batch | None = None
         self._last_priority = 0  # the last priority seq that was taken
         self._through = 0  # the last `through` that was answered
-        self._frames = BATCH_FRAMES  # smaller while a frame that is refused is looked for
+        self._frames = _BATCH_FRAMES  # smaller while a frame that is refused is looked for
         self._refused_seq = 0  # the last priority seq whose frame was refused
         self._end: EndMark | None = None
         self._end_sent = False
@@ -74,10 +74,10 @@ class Outbox:
         if self._in_flight is not None:
             return self._in_flight
         prev_priority = self._last_priority
-        priority = self._priority.take(self._frames, BATCH_BYTES, at_least_one=True)
+        priority = self._priority.take(self._frames, _BATCH_BYTES, at_least_one=True)
         size = sum(len(data) for _, data in priority)
         trace = self._trace.take(
-            self._frames - len(priority), BATCH_BYTES - size, at_least_one=not priority
+            self._frames - len(priority), _BATCH_BYTES - size, at_least_one=not priority
         )
         if priority:
             self._last_priority = priority[-1][0]
@@ -121,7 +121,7 @@ class Outbox:
         self._priority.settle(len(batch.priority))
         late = len(batch.trace) if answer.sealed else answer.late_trace
         self._trace.settle(len(batch.trace), lost=min(late, len(batch.trace)))
-        self._frames = min(BATCH_FRAMES, self._frames * 2)
+        self._frames = min(_BATCH_FRAMES, self._frames * 2)
 
     def _fence(self) -> None:
         self.fenced = True

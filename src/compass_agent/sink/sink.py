@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("compass_agent.sink")
 
-TRACE_CAPACITY = 1_024
-TRACE_BYTES = 8 * 1024 * 1024
+_TRACE_CAPACITY = 1_024
+_TRACE_BYTES = 8 * 1024 * 1024
 
 
 class FrameSink:
@@ -57,8 +57,8 @@ class FrameSink:
         self,
         session_id: str,
         *,
-        trace_capacity: int = TRACE_CAPACITY,
-        trace_bytes: int = TRACE_BYTES,
+        trace_capacity: int = _TRACE_CAPACITY,
+        trace_bytes: int = _TRACE_BYTES,
         epoch: str | None = None,
     ) -> None:
         if trace_capacity < 1 or trace_bytes < 1:

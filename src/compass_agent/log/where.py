@@ -1,0 +1,101 @@
+"""Finds the log that a URL names."""
+
+from __future__ import annotations
+
+__all__ = ("SessionLog", "default_path", "log_url", "open_log")
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.log.append import AppendLog
+from compass_agent.log.read import ReadLog
+
+if TYPE_CHECKING:
+    from compass_agent.log.memory import MemoryLog
+
+_SCHEMA_MAJOR = 1
+"""Of the SQLite file; kept here too, so that naming the file needs no SQLite."""
+
+_SHARED: dict[str, MemoryLog] = {}
+
+
+class SessionLog(AppendLog, ReadLog, Protocol):
+    """Both sides of a log."""
+
+
+def open_log(
+    url: str | None = None, *, durability: Literal["normal", "full"] = "normal"
+) -> SessionLog:
+    """Return the log that `url` names; the caller closes it with `aclose()`.
+
+    | URL | log |
+    | --- | --- |
+    | `memory:` | a new log in this process's memory |
+    | `memory:NAME` | the one of that name, shared by the whole process |
+    | `sqlite:PATH` | the SQLite file; it is made where there is none |
+    | None | what `COMPASS_LOG` says; without it, the SQLite file in the state folder |
+
+    Opening an SQLite file blocks for a few milliseconds.
+
+    Args:
+        url: Where the log is.
+        durability: Of an SQLite file: whether an answer waits for the disk (`"full"`).
+
+    Raises:
+        OperationError: `unsupported_input`: no such kind of log in this version, or a path that
+            cannot be used. `permission_denied`, `unavailable`, `storage_failed`.
+    """
+    url = log_url(url)
+    scheme, _, rest = url.partition(":")
+    if scheme == "memory":
+        return _memory(rest)
+    from compass_agent.log.sqlite import SqliteLog  # noqa: PLC0415 - only who opens a file needs SQLite
+
+    path = Path(rest).expanduser()
+    if path == default_path():
+        _make_folders(path)
+    return SqliteLog(path, durability=durability)
+
+
+def log_url(url: str | None = None) -> str:
+    """Return the URL that `open_log(url)` opens, with nothing opened.
+
+    Raises:
+        OperationError: `unsupported_input`: no such kind of log in this version.
+    """
+    url = url or os.environ.get("COMPASS_LOG") or f"sqlite:{default_path()}"
+    scheme, colon, rest = url.partition(":")
+    known = scheme == "memory" or (scheme == "sqlite" and rest.strip() and rest[0] != ":")
+    if colon and known:
+        return url
+    raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+
+
+def default_path() -> Path:
+    """Return the SQLite file that is used when nobody says otherwise; it need not be there."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    # The specification of that variable says that a relative path is to be ignored.
+    folder = Path(state) if Path(state).is_absolute() else Path.home() / ".local" / "state"
+    return folder / "compass" / f"sessions-v{_SCHEMA_MAJOR}.db"
+
+
+def _make_folders(path: Path) -> None:
+    """Make the folders of `path` that are missing, for their owner alone."""
+    try:
+        for folder in (*reversed(path.parent.parents), path.parent):
+            if not folder.exists():
+                folder.mkdir(mode=0o700, exist_ok=True)
+    except PermissionError as error:
+        raise OperationError(ErrorCode.PERMISSION_DENIED) from error
+    except (OSError, ValueError) as error:
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+
+
+def _memory(name: str) -> MemoryLog:
+    from compass_agent.log.memory import MemoryLog  # noqa: PLC0415 - as above
+
+    if not name:
+        return MemoryLog()
+    return _SHARED.setdefault(name, MemoryLog())
