@@ -15,7 +15,7 @@ from pathlib import Path
 from floors import DELTA, HandWrittenFeed
 from measure import Row, alternate
 
-from compass_agent import EventMapper, FrameSink, UnmappedEvent
+from compass_agent import open_session
 
 EVENT = {
     "type": "message_update",
@@ -25,16 +25,11 @@ EVENT = {
 
 def feed_of_a_delta() -> Row:
     """Map and route one text delta in its JSON form, against the same message made by hand."""
-    from time import time_ns  # noqa: PLC0415 - bound as the runtime binds it
-
     by_hand = HandWrittenFeed()
-    mapper = EventMapper(now=lambda: time_ns() // 1_000_000)
-    sink = FrameSink("bench")
+    session = open_session("bench", log="memory:")  # not entered: nothing is published meanwhile
 
     def ours() -> None:
-        for frame in mapper.map(EVENT):
-            if not isinstance(frame, UnmappedEvent):
-                sink.emit(frame)
+        session.feed(EVENT)
 
     return alternate(
         "feed of a text delta", lambda: by_hand.feed(DELTA), ours, calls=50_000, limit=3.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 __all__ = ("Row", "alternate")
 
-import gc
 import statistics
 import time
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PAIRS = 5
+SLICES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,12 @@ class Row:
 def alternate(
     name: str, floor: Callable[[], None], ours: Callable[[], None], *, calls: int, limit: float
 ) -> Row:
-    """Measure both, in turn, five times; return microseconds a call."""
-    for job in (floor, ours):
-        _time(job, calls // 10)
-    pairs = [(_time(floor, calls), _time(ours, calls)) for _ in range(PAIRS)]
+    """Measure both, in turn, five times; return microseconds a call.
+
+    A pair is the medians of short slices that alternate too, so that what else the machine does
+    meets both alike.
+    """
+    pairs = [_pair(floor, ours, calls // SLICES) for _ in range(PAIRS)]
     return Row(
         name=name,
         unit="us",
@@ -59,8 +61,12 @@ def alternate(
     )
 
 
+def _pair(floor: Callable[[], None], ours: Callable[[], None], calls: int) -> tuple[float, float]:
+    slices = [(_time(floor, calls), _time(ours, calls)) for _ in range(SLICES)]
+    return statistics.median(s[0] for s in slices), statistics.median(s[1] for s in slices)
+
+
 def _time(job: Callable[[], None], calls: int) -> float:
-    gc.collect()
     before = time.perf_counter()
     for _ in range(calls):
         job()

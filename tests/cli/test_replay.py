@@ -67,7 +67,7 @@ def replayed(tmp_path: Path, url: str, data: bytes) -> list[str]:
         (b"Segmentation fault", "Line 2"),
         (b"[1, 2]", "Line 2"),
         (b'{"type":"agent_end"', "Line 2"),
-        (b'{"type":"notice","message":"caf\xe9"}', "Line 2"),
+        (b'{"type":"notice","message":"na\xefve"}', "Line 2"),
     ],
 )
 def test_a_bad_line_is_told_with_its_number_and_the_rest_is_kept(
@@ -160,10 +160,11 @@ def test_without_a_meta_file_the_events_own_times_count(tmp_path: Path) -> None:
     start = {**message_start(), "message": {"role": "user", "timestamp": 1_700_000_001_000}}
     end = {"type": "message_end", "message": {"role": "user", "timestamp": 1_700_000_002_500}}
     session = {"type": "session", "timestamp": "2023-11-14T22:13:20.000Z"}
+    events = ({"type": "ready"}, session, start, delta("x"), end)
     file = tmp_path / "run.jsonl"
-    file.write_text("\n".join(json.dumps(event) for event in (session, start, delta("x"), end)))
+    file.write_text("\n".join(json.dumps(event) for event in events))
 
-    assert Recording.open(str(file)).delays() == [0.0, 1.0, 1.0, 2.5]
+    assert Recording.open(str(file)).delays() == [0.0, 0.0, 1.0, 1.0, 2.5]
 
 
 def test_the_pace_is_kept(tmp_path: Path, url: str) -> None:

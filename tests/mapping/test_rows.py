@@ -145,7 +145,7 @@ def test_a_failed_message_of_another_role_is_no_failure() -> None:
 
 
 def test_an_answer_cut_at_the_limit_gives_a_notice() -> None:
-    end = assistant_end("length", "half an ans")
+    end = assistant_end("length", "half an answer")
 
     assert mapped(message_start(), delta("half"), end) == [
         "notice The answer was cut at the token limit"

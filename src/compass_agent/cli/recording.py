@@ -121,8 +121,7 @@ class Recording:
             if isinstance(value, int | float)
         ]
         times = arrivals or [*_own_times(self.lines())] or [0.0]
-        first = next((time for time in times if time), 0.0)
-        times = [max(0.0, time - first) for time in times]
+        times = [max(0.0, time - times[0]) for time in times]
         longest = max(times)
         if within is not None and longest > within:
             times = [time * within / longest for time in times]
@@ -141,8 +140,11 @@ def _read_meta(path: Path) -> Mapping[str, object]:
 
 
 def _own_times(lines: Iterator[bytes]) -> Iterator[float]:
-    """Yield a time for each line: its own in seconds, else that of the line before."""
-    last = 0.0
+    """Yield a time for each line: its own in seconds, else that of the line before.
+
+    Lines before the first time have that time.
+    """
+    last, waiting = 0.0, 0
     for line in lines:
         try:
             value: object = json.loads(line)
@@ -151,7 +153,10 @@ def _own_times(lines: Iterator[bytes]) -> Iterator[float]:
         event = as_object(value)
         message = as_object(event.get("message"))
         last = max(last, _seconds(message.get("timestamp", event.get("timestamp"))))
-        yield last
+        waiting += 1
+        if last:
+            yield from [last] * waiting
+            waiting = 0
 
 
 def _seconds(value: object) -> float:

@@ -76,11 +76,14 @@ class Session:
         self.session_id = check_session_id(session_id)
         self._enabled = enabled
         self._masker = Masker(secrets)
+        self._masks = bool(self._masker)
         self._mapper = EventMapper(now=_now_ms)
         self._sink = FrameSink(session_id, trace_capacity=trace_capacity, trace_bytes=trace_bytes)
         self._close_timeout = close_timeout
         # Feeding and stopping may come from different threads; the mapper is for one at a time.
         self._lock = threading.RLock()
+        self._acquire = self._lock.acquire
+        self._release = self._lock.release
         self._complained = False
         self._publication: Publication | None = None
         if enabled:
@@ -114,18 +117,20 @@ class Session:
         """
         if not self._enabled:
             return
+        self._acquire()
         try:
-            with self._lock:
-                if self._masker:
-                    for masked in self._masker.feed(event):
-                        self._emit(self._mapper.map(masked))
-                else:
-                    emit = self._sink.emit
-                    for frame in self._mapper.map(event):
-                        if not isinstance(frame, UnmappedEvent):
-                            emit(frame)
+            if self._masks:
+                for masked in self._masker.feed(event):
+                    self._emit(self._mapper.map(masked))
+            else:
+                emit = self._sink.emit
+                for frame in self._mapper.map(event):
+                    if not isinstance(frame, UnmappedEvent):
+                        emit(frame)
         except Exception as error:  # noqa: BLE001 - nothing may reach the agent
             self._complain(error)
+        finally:
+            self._release()
 
     def _emit(self, frames: Iterable[SessionFrame | UnmappedEvent]) -> None:
         for frame in frames:

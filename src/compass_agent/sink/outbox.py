@@ -24,6 +24,8 @@ class Outbox:
     Attributes:
         last_seq: The last `seq` that was given.
         fenced: A newer epoch is open: trace is not taken any more.
+        ended: The epoch ended: nothing is taken any more.
+        takes_all: Neither.
     """
 
     def __init__(self, session: str, epoch: str, priority: Lane, trace: Lane) -> None:
@@ -33,6 +35,8 @@ class Outbox:
         self._trace = trace
         self.last_seq = 0
         self.fenced = False
+        self.ended = False
+        self.takes_all = True
         self._number = 0
         self._in_flight: Batch | None = None
         self._last_priority = 0  # the last priority seq that was taken
@@ -44,6 +48,8 @@ class Outbox:
 
     def end(self, state: int, reason: str) -> None:
         """Let an end mark follow once everything else was answered."""
+        self.ended = True
+        self.takes_all = False
         self._end = EndMark(state, reason, last_seq=self.last_seq, prev_priority=0)
 
     def has_work(self) -> bool:
@@ -125,6 +131,7 @@ class Outbox:
 
     def _fence(self) -> None:
         self.fenced = True
+        self.takes_all = False
         self._trace.lose_waiting()
 
     def _refused(self, batch: Batch) -> None:

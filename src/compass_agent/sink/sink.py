@@ -66,6 +66,9 @@ class FrameSink:
         self.session_id = check_session_id(session_id)
         self.epoch = new_epoch() if epoch is None else epoch
         self._lock = threading.RLock()
+        # Bound once: `with` costs twice as much, for every frame.
+        self._acquire = self._lock.acquire
+        self._release = self._lock.release
         self._priority = Lane()
         self._trace = Lane(trace_capacity, trace_bytes)
         self._outbox = Outbox(self.session_id, self.epoch, self._priority, self._trace)
@@ -73,7 +76,6 @@ class FrameSink:
         # Frames of an emit that interrupted another one (a signal handler, a finalizer).
         self._interrupting: list[tuple[bytes, bool]] = []
         self._busy = False
-        self._ended = False
         self._rejected = 0
         self._rejected_kinds: set[str] = set()
         self._shortened = 0
@@ -93,28 +95,41 @@ class FrameSink:
         except Exception as error:  # noqa: BLE001 - nothing may reach the agent
             self._reject(frame, error)
             return
-        waker = None
-        with self._lock:
-            if self._busy:
-                self._interrupting.append((data, priority))
-                return
-            self._busy = True
-            try:
-                self._enter(data, priority)
-                while self._interrupting:
-                    self._enter(*self._interrupting.pop(0))
-            finally:
-                self._busy = False
-            if self._waker is not None:
-                waker, self._waker = self._waker, None
+        self._acquire()
+        try:
+            waker = self._admit(data, priority)
+        finally:
+            self._release()
         if waker is not None:
             waker()
 
-    def _enter(self, data: bytes, priority: bool) -> None:  # noqa: FBT001 - the hot path, called by position
-        if self._ended:
+    def _admit(self, data: bytes, priority: bool) -> Callable[[], None] | None:  # noqa: FBT001 - called once, by position
+        """Give the frame its place in its lane; return whom to wake."""
+        if self._busy:
+            self._interrupting.append((data, priority))
+            return None
+        self._busy = True
+        try:
+            outbox = self._outbox
+            if outbox.takes_all:
+                outbox.last_seq = seq = outbox.last_seq + 1
+                (self._priority if priority else self._trace).append(seq, data)
+            else:
+                self._enter(data, priority=priority)
+            if self._interrupting:
+                self._enter_interrupting()
+        finally:
+            self._busy = False
+        waker = self._waker
+        if waker is not None:
+            self._waker = None
+        return waker
+
+    def _enter(self, data: bytes, *, priority: bool) -> None:
+        outbox = self._outbox
+        if outbox.ended:
             self._after_end += 1
             return
-        outbox = self._outbox
         outbox.last_seq = seq = outbox.last_seq + 1
         if priority:
             self._priority.append(seq, data)
@@ -123,6 +138,11 @@ class FrameSink:
             self._trace.lost += 1
         else:
             self._trace.append(seq, data)
+
+    def _enter_interrupting(self) -> None:
+        while self._interrupting:
+            data, priority = self._interrupting.pop(0)
+            self._enter(data, priority=priority)
 
     def _shorten(self, frame: SessionFrame) -> bytes:
         with self._lock:
@@ -146,9 +166,8 @@ class FrameSink:
             reason: Why it ended, for a person.
         """
         with self._lock:
-            if self._ended:
+            if self._outbox.ended:
                 return
-            self._ended = True
             self._outbox.end(state, reason)
             waker, self._waker = self._waker, None
         if waker is not None:
