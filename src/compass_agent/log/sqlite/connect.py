@@ -110,9 +110,13 @@ def connect(
         check_same_thread=False,
         uri=True,
     )
-    connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
-    if read_only:
-        connection.execute("PRAGMA query_only = ON")
+    try:
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durability == 'full' else 'NORMAL'}")
+        if read_only:
+            connection.execute("PRAGMA query_only = ON")
+    except BaseException:  # such as: the file is no database
+        connection.close()
+        raise
     return connection
 
 
