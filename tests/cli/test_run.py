@@ -48,7 +48,7 @@ def test_a_recorded_failing_agent_is_told_and_worth_retrying(url: str) -> None:
 
     errors = errors_of(frames_in(url, "s1"))
     assert done.returncode == 75
-    assert "Rate limited (HTTP 429)" in done.stderr
+    assert "Rate limited (HTTP 429 Too Many Requests)" in done.stderr
     assert done.stdout == ""
     assert len(errors) == 3
     assert errors[0].status == 429

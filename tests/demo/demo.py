@@ -29,9 +29,15 @@ class Scene:
 
 SCENES = (
     Scene(
+        "demo-thinks",
+        DATA / "omp" / "thinking-text.jsonl",
+        "An agent thinks, then answers.",
+        0,
+    ),
+    Scene(
         "demo-works",
         DATA / "omp" / "edit-diff.jsonl",
-        "An agent edits a file: text, tool calls, a diff.",
+        "An agent edits a file: tool calls, a diff, text.",
         0,
     ),
     Scene(

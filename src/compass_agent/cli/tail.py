@@ -88,8 +88,9 @@ async def _tail(options: argparse.Namespace) -> int:
 
     outcome = Outcome()
     async with open_reading(options.log) as log:
-        session = (await _find(log, options)).session
-        printer = _Json(session) if options.json else _Text(options)
+        found = await _find(log, options)
+        session = found.session
+        printer = _Json(session) if options.json else _Text(options, found.opened_ms)
         cursor: Cursor | None = None
         try:
             pages = tail(log, session, options.after, follow=not options.no_follow)
@@ -151,13 +152,14 @@ class _Printer(Protocol):
 class _Text(_Printer):
     """Lines for people."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, opened_ms: int) -> None:
         from compass_agent.view.text import TextRenderer, Thinking  # noqa: PLC0415 - likewise
 
         self._renderer = TextRenderer(
             style_of(options),
             thinking=Thinking(options.thinking),
             clock=lambda: time.time_ns() // 1_000_000,
+            opened_ms=opened_ms,
         )
 
     def show(self, page: Page) -> None:

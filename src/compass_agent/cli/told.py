@@ -7,12 +7,13 @@ __all__ = ("add_session_options", "new_session_id", "secrets_of", "tell_outcome"
 import datetime as dt
 import os
 import secrets
-import sys
+import shlex
 from typing import TYPE_CHECKING
 
-from compass_agent.errors import FailureDetail, advise
+from compass_agent.cli.options import say
 from compass_agent.frames import AgentSessionState
-from compass_agent.view import neutralise
+from compass_agent.view.failure import explain
+from compass_agent.view.neutralise import one_line
 
 if TYPE_CHECKING:
     import argparse
@@ -49,7 +50,8 @@ def new_session_id(kind: str) -> str:
 def tell_session(options: argparse.Namespace, session_id: str) -> None:
     """Say which session is recorded and how to tail it."""
     if not options.quiet:
-        print(f"compass: session {session_id}  (compass tail {session_id})", file=sys.stderr)
+        log = f" --log {shlex.quote(options.log)}" if options.log else ""
+        say(f"session {session_id}; to follow it: compass tail {session_id}{log}")
 
 
 def tell_outcome(options: argparse.Namespace, session: Session) -> None:
@@ -58,20 +60,10 @@ def tell_outcome(options: argparse.Namespace, session: Session) -> None:
         return
     error = session.last_error
     if session.state == AgentSessionState.AGENT_SESSION_STATE_ERRORED and error is not None:
-        status = error.status if error.HasField("status") else None
-        wait = error.retry_after_ms / 1000 if error.HasField("retry_after_ms") else None
-        detail = FailureDetail(
-            message=error.message,
-            status=status,
-            retry_after_s=wait,
-            code=error.code,
-            request_id=error.request_id,
-        )
-        advice = advise(detail)
-        http = "" if status is None else f" (HTTP {status})"
-        message = neutralise(error.message.splitlines()[0] if error.message else "no message")
-        print(f"compass: {advice.title}{http}: {message}", file=sys.stderr)
-        print(f"compass: {advice.guidance}", file=sys.stderr)
+        cause = explain(error)
+        http = f" ({cause.http})" if cause.http else ""
+        say(f"{cause.title}{http}: {one_line(cause.headline)}")
+        say(cause.guidance)
     lost = session.statistics().trace.lost
     if lost:
-        print(f"compass: {lost} trace frames were lost; readers are told where", file=sys.stderr)
+        say(f"{lost} trace frames were lost; readers are told where")

@@ -175,6 +175,34 @@ def _is_timeout(f: _Facts) -> bool:
 
 
 _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
+    # What the runtime saw of the agent's process comes first: its text ends with the process's own
+    # last words, which could look like anything.
+    (
+        lambda f: f.code == "adapterstartfailed",
+        Advice(
+            "Could not start",
+            retryable=False,
+            guidance="Check that the command is there and may be run.",
+        ),
+    ),
+    (
+        lambda f: f.code == "adapterexited",
+        Advice(
+            "Agent stopped unexpectedly",
+            retryable=None,
+            guidance="Its exit code or signal, and the end of what it wrote to standard error, are "
+            "all that is known. A kill that nobody asked for is often a lack of memory.",
+        ),
+    ),
+    (
+        lambda f: f.code == "adapternoterminal",
+        Advice(
+            "Agent broke off",
+            retryable=None,
+            guidance="Its output ended in the middle of its work, without a reason. Its own log of "
+            "this moment is the next place to look.",
+        ),
+    ),
     (
         _is_context,
         Advice(

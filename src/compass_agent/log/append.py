@@ -16,7 +16,7 @@ class AppendLog(Protocol):
     """What a writer needs of a log. Every method raises `OperationError` alone."""
 
     async def open(
-        self, session: str, epoch: str, meta: SessionMeta, *, recovered: bool = False
+        self, session: str, epoch: str, meta: SessionMeta | None = None, *, recovered: bool = False
     ) -> None:
         """Make `epoch` the current one of `session`; older epochs are sealed.
 
@@ -26,7 +26,7 @@ class AppendLog(Protocol):
         Args:
             session: The session's id.
             epoch: 16 lower-case hex digits.
-            meta: What people are shown.
+            meta: What people are shown; None: nothing.
             recovered: The epoch's writer is gone, and somebody delivers what it left. While
                 another writer is at work, the epoch is then placed, sealed, just before its.
 

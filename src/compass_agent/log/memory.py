@@ -104,7 +104,7 @@ class MemoryLog:
         self.ahead_s = ahead_s
 
     async def open(
-        self, session: str, epoch: str, meta: SessionMeta, *, recovered: bool = False
+        self, session: str, epoch: str, meta: SessionMeta | None = None, *, recovered: bool = False
     ) -> None:
         """As in `AppendLog`."""
         check_session_id(session)

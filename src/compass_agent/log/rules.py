@@ -82,8 +82,9 @@ def check_epoch(epoch: str) -> str:
     raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
 
 
-def new_head(epoch: str, meta: SessionMeta, now_ms: int) -> EpochHead:
+def new_head(epoch: str, meta: SessionMeta | None, now_ms: int) -> EpochHead:
     """Return a fresh epoch whose writer has just opened it."""
+    meta = meta or SessionMeta()
     meta = SessionMeta(valid_text(meta.title), valid_text(meta.agent), valid_text(meta.version))
     return EpochHead(epoch, meta, opened_ms=now_ms, updated_ms=now_ms, lease_ms=now_ms + LEASE_MS)
 

@@ -22,7 +22,7 @@ class LocalTransport:
         self._log = log
 
     async def open(
-        self, session: str, epoch: str, meta: SessionMeta, *, recovered: bool = False
+        self, session: str, epoch: str, meta: SessionMeta | None = None, *, recovered: bool = False
     ) -> None:
         """As `AppendLog.open`."""
         await self._log.open(session, epoch, meta, recovered=recovered)

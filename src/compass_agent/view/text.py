@@ -52,6 +52,7 @@ class TextRenderer:
         width: The terminal's width in cells; None: a pipe or a file, lines are not wrapped.
         thinking: How much of the reasoning to show.
         clock: Gives the time in milliseconds since 1970-01-01 UTC, for live items that tell none.
+        opened_ms: When the session was opened, likewise, for what comes before the first time.
     """
 
     def __init__(
@@ -61,11 +62,13 @@ class TextRenderer:
         width: int | None = None,
         thinking: Thinking = Thinking.SHORT,
         clock: Callable[[], int] | None = None,
+        opened_ms: int | None = None,
     ) -> None:
         self._lines = LineWriter(style, width)
         self._entries = EntryWriter(self._lines)
         self._thinking = thinking
         self._clock = clock
+        self._opened_ms = opened_ms
         self._live = False
         self._last_ms: int | None = None
         self._tools: dict[str, dict[str, ToolCall]] = {}
@@ -92,7 +95,7 @@ class TextRenderer:
             OperationError: `unsupported_input`, when an item holds bytes that are no frame.
         """
         if self._last_ms is None:
-            self._last_ms = _first_time(items)
+            self._last_ms = _first_time(items) or self._opened_ms
         for number, item in enumerate(items):
             if isinstance(item, Reset):
                 self._last_ms = _first_time(items[number:])

@@ -63,7 +63,13 @@ ORDER BY behind.arrival
 
 
 def open_epoch(
-    db: Connection, session: str, epoch: str, meta: SessionMeta, now_ms: int, *, recovered: bool
+    db: Connection,
+    session: str,
+    epoch: str,
+    meta: SessionMeta | None,
+    now_ms: int,
+    *,
+    recovered: bool,
 ) -> None:
     """Make `epoch` the current one, or place it before one that is at work."""
     if db.execute(_EPOCH, (session, epoch)).fetchone() is not None:
