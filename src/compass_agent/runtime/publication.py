@@ -13,14 +13,13 @@ from anyio.from_thread import BlockingPortalProvider
 from compass_agent.errors.codes import OperationError
 from compass_agent.publish import Pump
 from compass_agent.runtime.shared_log import RENEW_EVERY_S, shared_log
-from compass_agent.transport import LocalTransport
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from anyio.from_thread import BlockingPortal
 
-    from compass_agent.runtime.shared_log import SharedLog
+    from compass_agent.runtime.shared_log import SharedLog, Transport
     from compass_agent.sink import FrameSink
     from compass_agent.wire import Answer, Batch, SessionMeta
 
@@ -94,19 +93,20 @@ class Publication:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_keep_lease, shared)
-                publisher = _OpeningPublisher(LocalTransport(shared.log), self._meta)
+                publisher = _OpeningPublisher(shared.transport, self._meta)
                 async with Pump(self._sink, publisher) as pump:
                     await closing.wait()
                     await pump.aclose(self._timeout)
                 tasks.cancel_scope.cancel()
         finally:
             shared.epochs.discard(epoch)
+            shared.transport.forget(*epoch)
 
 
 class _OpeningPublisher:
     """Opens the epoch in the log before its first batch goes there."""
 
-    def __init__(self, transport: LocalTransport, meta: SessionMeta) -> None:
+    def __init__(self, transport: Transport, meta: SessionMeta) -> None:
         self._transport = transport
         self._meta = meta
         self._opened = False
