@@ -59,6 +59,8 @@ class Guard(aio.ServerInterceptor):
         )
 
         async def guarded(request: Any, context: _Context) -> None:
+            # What a cancelled scope leaves behind: the hub stops.
+            failure: Exception = OperationError(ErrorCode.UNAVAILABLE)
             with anyio.CancelScope() as call:
                 self._calls.add(call)
                 try:
@@ -70,8 +72,7 @@ class Guard(aio.ServerInterceptor):
                     return
                 finally:
                     self._calls.discard(call)
-                await _abort(context, failure)
-            await _abort(context, OperationError(ErrorCode.UNAVAILABLE))
+            await _abort(context, failure)
 
         return make(guarded)
 
@@ -94,7 +95,9 @@ class Guard(aio.ServerInterceptor):
 async def _abort(context: _Context, error: Exception) -> None:
     """End the call with the status for `error`, and no other text than that of its code."""
     if not isinstance(error, OperationError):
-        _logger.error("a call failed", exc_info=error)
+        # Who has gone cannot be written to; that is no fault.
+        level = logging.DEBUG if context.done() else logging.ERROR
+        _logger.log(level, "a call failed", exc_info=error)
         error = OperationError(ErrorCode.INTERNAL)
     await context.abort(grpc.StatusCode[error.grpc_status], error.message)
 

@@ -17,20 +17,22 @@ import grpc
 from grpc import aio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.wire import Answer, Batch
+from compass_agent.wire import Answer, Batch, SessionMeta
 from compass_agent.wire.publish import PUBLISH_FRAME, answer_from_bytes, request_to_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from compass_agent.wire import SessionMeta
-
     _Call: TypeAlias = aio.StreamStreamCall[bytes, bytes]
     _Publish: TypeAlias = aio.StreamStreamMultiCallable[bytes, bytes]
 
+_LARGEST_MESSAGE = 64 * 1024 * 1024
+_PROBE_S = 1.0
+
 _OPTIONS = (
-    ("grpc.max_send_message_length", 64 * 1024 * 1024),
-    ("grpc.max_receive_message_length", 64 * 1024 * 1024),
+    # What is too large is refused below: gRPC would end the call without saying why.
+    ("grpc.max_send_message_length", -1),
+    ("grpc.max_receive_message_length", _LARGEST_MESSAGE),
     # A hub that came back is found again within two seconds.
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),
@@ -89,7 +91,7 @@ class GrpcTransport:
         if recovered:
             raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
         known = self._epochs.setdefault((session, epoch), _Epoch(meta))
-        known.meta = meta
+        known.meta = meta or SessionMeta()
         async with known.lock:
             self._break(known)
             answer = await self._ask(known, Batch(session, epoch, 0))
@@ -148,20 +150,46 @@ class GrpcTransport:
             if call is None or call.done():
                 known.call = call = self._publish(metadata=self._metadata)
                 meta = known.meta
-            await call.write(request_to_bytes(batch, meta))
-            data: object = await call.read()
-            if not isinstance(data, bytes):
-                raise OperationError(ErrorCode.UNAVAILABLE)
+            data = await self._exchange(call, request_to_bytes(batch, meta))
             session, epoch, answer = answer_from_bytes(data)
             if (session, epoch, answer.batch) != (batch.session, batch.epoch, batch.number):
                 raise OperationError(ErrorCode.UNAVAILABLE)
             answered = True
-        except grpc.RpcError as error:
-            raise _failure(error) from error
         finally:
             if not answered:
                 self._break(known)
         return answer
+
+    async def _exchange(self, call: _Call, request: bytes) -> bytes:
+        """Send one message and return the one that answers it."""
+        if len(request) > _LARGEST_MESSAGE:
+            raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+        try:
+            await call.write(request)
+            data: object = await call.read()
+        except grpc.RpcError as error:
+            status = _status(error)
+            if status is grpc.StatusCode.INTERNAL:
+                status = await self._why()
+            raise _failure(status) from error
+        if not isinstance(data, bytes):
+            raise OperationError(ErrorCode.UNAVAILABLE)
+        return data
+
+    async def _why(self) -> grpc.StatusCode | None:
+        """Return why the hub takes no call from us; None: it does, or gives no reason.
+
+        When a call is refused while it is being written to, gRPC says no more than that.
+        """
+        call = self._publish(metadata=self._metadata)
+        try:
+            with anyio.move_on_after(_PROBE_S):
+                await call.read()
+        except grpc.RpcError as error:
+            return _status(error)
+        finally:
+            call.cancel()
+        return None
 
     @staticmethod
     def _break(known: _Epoch) -> None:
@@ -193,9 +221,12 @@ def _token() -> str | None:
         raise OperationError(ErrorCode.PERMISSION_DENIED) from error
 
 
-def _failure(error: grpc.RpcError) -> OperationError:
+def _status(error: grpc.RpcError) -> grpc.StatusCode | None:
+    return error.code() if isinstance(error, aio.AioRpcError) else None
+
+
+def _failure(status: grpc.StatusCode | None) -> OperationError:
     """Return what the status of a broken call means for the batch that was sent."""
-    status = error.code() if isinstance(error, aio.AioRpcError) else None
     if status in (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED):
         return OperationError(ErrorCode.PERMISSION_DENIED)
     if status is grpc.StatusCode.RESOURCE_EXHAUSTED:
