@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ("Subscriber", "published", "publishing", "serving", "short_folder", "subscribed")
+__all__ = (
+    "Metadata",
+    "Subscriber",
+    "published",
+    "publishing",
+    "serving",
+    "short_folder",
+    "subscribed",
+)
 
 import shutil
 import subprocess
@@ -11,7 +19,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from grpc import aio
+from grpc import StatusCode, aio
 
 from commands import COMPASS
 from compass.v1.compass_pb2 import AgentSessionFrame, SubscribeAgentSessionRequest
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
 
     from compass_agent.wire import Answer, Batch, SessionMeta
 
-    Metadata: TypeAlias = tuple[tuple[str, str], ...]
+Metadata: TypeAlias = tuple[tuple[str, str], ...]
 
 _PATIENCE_S = 20
 
@@ -93,6 +101,24 @@ async def subscribed(
             yield Subscriber(call)
         finally:
             call.cancel()
+
+
+async def following(
+    target: str, session: str, metadata: Metadata = (), **request: Any
+) -> AsyncGenerator[AgentSessionFrame]:
+    """What a reader at the hub gets, waiting for a session that is not there yet."""
+    there = False
+    while not there:
+        async with subscribed(target, metadata, session_id=session, **request) as reader:
+            try:
+                while (frame := await reader.next()) is not None:
+                    there = True
+                    yield frame
+            except aio.AioRpcError as error:
+                if error.code() is not StatusCode.NOT_FOUND:
+                    raise
+                continue
+            return
 
 
 @asynccontextmanager
