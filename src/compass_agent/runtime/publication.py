@@ -12,7 +12,7 @@ from anyio.from_thread import BlockingPortalProvider
 
 from compass_agent.errors.codes import OperationError
 from compass_agent.publish import Pump
-from compass_agent.runtime.shared_log import RENEW_EVERY_S, shared_log
+from compass_agent.runtime.shared_log import RENEW_EVERY_S, check_way, shared_log
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -39,9 +39,13 @@ class Publication:
         sink: The session's sink.
         url: The log.
         meta: What the log is told about the session.
+
+    Raises:
+        OperationError: `unsupported_input`: what it takes to reach that log is not installed.
     """
 
     def __init__(self, sink: FrameSink, url: str, meta: SessionMeta) -> None:
+        check_way(url)
         self._sink = sink
         self._url = url
         self._meta = meta

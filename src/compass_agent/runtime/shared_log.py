@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ("RENEW_EVERY_S", "SharedLog", "Transport", "shared_log")
+__all__ = ("RENEW_EVERY_S", "SharedLog", "Transport", "check_way", "shared_log")
 
+import importlib.util
 import logging
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from compass_agent.errors.codes import OperationError
+from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log import is_hub, open_log
 from compass_agent.transport import LocalTransport
 
@@ -72,12 +73,22 @@ class SharedLog:
 _logs: dict[str, SharedLog] = {}
 
 
+def check_way(url: str) -> None:
+    """Check that what it takes to publish to `url` is installed.
+
+    Raises:
+        OperationError: `unsupported_input`: a hub needs the extra `grpc`.
+    """
+    if is_hub(url) and importlib.util.find_spec("grpc") is None:
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+
+
 @asynccontextmanager
 async def shared_log(url: str) -> AsyncGenerator[SharedLog]:
     """Open the log at `url`, or join those who have it open; the last to leave closes it.
 
     Raises:
-        OperationError: As `open_log` does, or `unsupported_input`: a hub needs the extra `grpc`.
+        OperationError: As `open_log` does, or `permission_denied`: a hub's token cannot be read.
     """
     shared = _logs.get(url)
     if shared is None:
