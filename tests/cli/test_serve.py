@@ -157,6 +157,7 @@ def test_at_umask_0_the_socket_is_its_owners_alone(folder: Path) -> None:
         os.umask(before)
 
 
+@pytest.mark.requirement("G-HUB-5")
 def test_by_tcp_only_who_has_the_token_comes_in(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +178,7 @@ def test_by_tcp_only_who_has_the_token_comes_in(
             assert caught.value.code() is StatusCode.PERMISSION_DENIED
 
 
+@pytest.mark.requirement("G-HUB-5")
 @pytest.mark.parametrize("listen", ["127.0.0.1:0", "0.0.0.0:0", "[::]:0", "localhost:0"])
 def test_tcp_without_a_token_is_refused(folder: Path, listen: str) -> None:
     status, said = refused("--listen", listen)

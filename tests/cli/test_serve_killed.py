@@ -63,6 +63,7 @@ class Reader:
             self._cursor.update(after_epoch=frame.epoch, after_seq=frame.seq)
 
 
+@pytest.mark.requirement("G-HUB-1")
 @pytest.mark.parametrize(
     ("kills", "a_time"), [(1, 300), pytest.param(10, 1_000, marks=pytest.mark.slow)]
 )

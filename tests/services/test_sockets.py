@@ -56,6 +56,7 @@ def refused(listener: Listener) -> SocketRefusedError:
     return caught.value
 
 
+@pytest.mark.requirement("G-HUB-5")
 def test_at_umask_0_the_socket_is_never_open_to_others(listener: Listener) -> None:
     seen: list[tuple[int, int]] = []
     stop, looked = threading.Event(), threading.Event()
@@ -98,6 +99,7 @@ def test_a_socket_that_nobody_listens_to_is_replaced_and_removed_at_the_end(
     assert not listener.path.exists()
 
 
+@pytest.mark.requirement("G-HUB-5")
 def test_a_socket_that_somebody_listens_to_is_refused_and_stays(listener: Listener) -> None:
     listener.path.parent.mkdir(mode=0o700)
     listener()
@@ -113,6 +115,7 @@ def test_of_two_that_come_at_once_one_is_refused(listener: Listener) -> None:
         assert refused(Listener(listener.path)).code is ErrorCode.CONFLICT
 
 
+@pytest.mark.requirement("G-HUB-5")
 def test_a_link_in_the_place_of_the_socket_is_refused(listener: Listener, folder: Path) -> None:
     listener.path.parent.mkdir(mode=0o700)
     elsewhere = folder / "elsewhere"
@@ -150,6 +153,7 @@ def test_a_folder_that_others_may_enter_is_refused(listener: Listener, mode: int
     assert stat.S_IMODE(listener.path.parent.stat().st_mode) == mode
 
 
+@pytest.mark.requirement("G-HUB-5")
 def test_a_folder_of_somebody_else_is_refused(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ async def test_sessions_share_a_transport(place: Path, transport: GrpcTransport)
         assert len(await read_all(log, session=f"s{number}")) == 10
 
 
+@pytest.mark.requirement("G-HUB-1")
 async def test_without_a_hub_publishing_is_unavailable_and_goes_on_when_there_is_one(
     place: Path, transport: GrpcTransport
 ) -> None:
@@ -108,6 +109,7 @@ async def test_a_hub_that_came_back_with_an_empty_log_is_told_of_the_session_aga
     assert [summary.title for summary in await log.sessions()] == ["Fix it"]
 
 
+@pytest.mark.requirement("G-HUB-3")
 async def test_renewing_brings_an_idle_session_back_to_a_hub_that_came_back(
     place: Path, transport: GrpcTransport
 ) -> None:
@@ -141,6 +143,7 @@ class StuckLog(MemoryLog):
         return answer
 
 
+@pytest.mark.requirement("G-HUB-1")
 async def test_a_publish_that_is_cancelled_may_be_repeated(
     place: Path, transport: GrpcTransport
 ) -> None:

@@ -59,6 +59,7 @@ async def test_batches_are_stored_and_each_is_answered_also_when_it_comes_twice(
     assert (summary.title, summary.agent, summary.version) == ("Fix it", "pi", "1.0")
 
 
+@pytest.mark.requirement("G-HUB-2")
 async def test_one_call_carries_many_sessions(place: Path) -> None:
     log = MemoryLog()
     sessions = [f"s{number}" for number in range(40)]
@@ -82,6 +83,7 @@ async def test_an_older_writer_is_told_that_it_is_sealed(place: Path) -> None:
     assert (told.sealed, told.late_trace, told.last_priority) == (True, 1, 2)
 
 
+@pytest.mark.requirement("G-HUB-2")
 @pytest.mark.parametrize(
     ("bad", "code"),
     [
@@ -115,6 +117,7 @@ async def test_a_batch_of_six_mib_is_taken(place: Path) -> None:
     assert await read_all(log) == [f"t{seq}" for seq in range(1, 13)]
 
 
+@pytest.mark.requirement("G-HUB-2")
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -135,6 +138,7 @@ async def test_what_the_log_cannot_do_is_answered_by_its_code(
         assert (await published(call, first)).code is None
 
 
+@pytest.mark.requirement("G-HUB-6")
 async def test_a_message_that_is_none_ends_the_call_with_our_own_words(place: Path) -> None:
     async with running_hub(MemoryLog(), unix=place) as hub, publishing(hub.targets[0]) as call:
         await call.write(b"\xff\xff\xff")
@@ -144,6 +148,7 @@ async def test_a_message_that_is_none_ends_the_call_with_our_own_words(place: Pa
     assert caught.value.details() == OperationError(ErrorCode.UNSUPPORTED_INPUT).message
 
 
+@pytest.mark.requirement("G-HUB-3")
 async def test_a_writer_lives_as_long_as_its_call_and_ten_seconds_more(place: Path) -> None:
     clock = Clock()
     renewed: list[list[tuple[str, str]]] = []

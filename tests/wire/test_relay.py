@@ -123,6 +123,7 @@ def test_in_batches_every_item_comes_in_order(max_batch: int) -> None:
     assert found == [item_to_subscriber_frame(S, item) for item in ITEMS]
 
 
+@pytest.mark.requirement("G-HUB-4")
 def test_a_batch_of_large_frames_stays_far_below_what_readers_take() -> None:
     items: list[Item] = [FrameItem(E1, seq, text("x" * 200_000)) for seq in range(1, 21)]
     sizes = [len(message) for message in Relay(subscription(64)).messages(items)]
@@ -143,6 +144,7 @@ def test_of_the_kinds_that_were_not_asked_for_only_transitions_come() -> None:
     assert [frame.seq for frame in frames] == [2, 3, 4, 0]
 
 
+@pytest.mark.requirement("G-HUB-4")
 def test_events_are_not_decoded_on_their_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relay_module, "decode_frame", None)
     monkeypatch.setattr(relay_module, "item_to_subscriber_frame", None)

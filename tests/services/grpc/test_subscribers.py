@@ -117,6 +117,7 @@ class BrokenLog(MemoryLog):
         raise RuntimeError(f"a secret path {session} {place} {page_frames}")
 
 
+@pytest.mark.requirement("G-HUB-6")
 @pytest.mark.parametrize(
     ("log", "request_", "status", "code"),
     [
@@ -190,6 +191,7 @@ async def subscribe_and_cancel(place: Path, cycles: int) -> None:
                 await anyio.lowlevel.checkpoint()
 
 
+@pytest.mark.requirement("G-HUB-4")
 async def test_fifty_readers_that_leave_leave_nothing_behind(place: Path) -> None:
     await subscribe_and_cancel(place, 50)
 
@@ -209,6 +211,7 @@ def resident_kib() -> int:
     return pages * resource.getpagesize() // 1024
 
 
+@pytest.mark.requirement("G-HUB-4")
 async def test_a_reader_that_never_reads_is_given_no_more_than_the_window(place: Path) -> None:
     log = MemoryLog()
     await log.open(S, E1)
