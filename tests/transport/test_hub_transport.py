@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import socket
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
+import grpc
 import pytest
+from grpc import aio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.memory import MemoryLog
 from compass_agent.runtime.hub import running_hub
 from compass_agent.transport.grpc import GrpcTransport, hub_transport
 from compass_agent.wire import Answer, Batch, SessionMeta
+from compass_agent.wire.publish import PUBLISH_FRAME, answer_to_bytes
 from writing_logs import E1, E2, S, batch, end, read_all, text
 
 if TYPE_CHECKING:
@@ -246,3 +249,26 @@ async def test_tcp_without_a_token_and_a_taken_port_are_refused() -> None:
             async with running_hub(MemoryLog(), listen=listen, token=TOKEN):
                 pass
     assert caught.value.code is ErrorCode.CONFLICT
+
+
+async def test_an_answer_to_another_batch_is_no_answer(place: Path) -> None:
+    async def confused(_: object, context: Any) -> None:
+        while isinstance(await context.read(), bytes):
+            await context.write(answer_to_bytes(S, E1, Answer(7, 0, 0)))
+
+    handler: Any = grpc.stream_stream_rpc_method_handler(confused)
+    server = aio.server()
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(PUBLISH_FRAME[0], {PUBLISH_FRAME[1]: handler}),)
+    )
+    server.add_insecure_port(f"unix:{place}")
+    await server.start()
+    transport = hub_transport(f"unix:{place}")
+    try:
+        assert await code_of(transport) is ErrorCode.UNAVAILABLE
+        # The next one is asked on a new call: nothing of the old one is read as its answer.
+        answer = await transport.publish(batch(7, trace=[1], through=1))
+        assert answer.batch == 7
+    finally:
+        await transport.aclose()
+        await server.stop(0)

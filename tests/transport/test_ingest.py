@@ -181,6 +181,8 @@ async def test_a_hub_that_stops_ends_calls_as_unavailable(place: Path) -> None:
         async with running_hub(MemoryLog(), unix=place) as hub:
             call = await stack.enter_async_context(publishing(hub.targets[0]))
             await published(call, batch(1, trace=[1], through=1), META)
+            begun = anyio.current_time()
+        assert anyio.current_time() - begun < 4, "the hub waited for its clients"
         with anyio.fail_after(10), pytest.raises(aio.AioRpcError) as caught:
             await call.read()
     assert caught.value.code() is grpc.StatusCode.UNAVAILABLE

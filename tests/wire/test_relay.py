@@ -56,6 +56,8 @@ def test_a_frame_is_relayed_as_if_it_had_been_decoded(name: str) -> None:
         b"\x08\xac\x02",  # a state of two bytes
         b"\x12\x03\x0a\x017\x12\x02\x10\x05",  # an event in two parts, which are one
         b"\x08\x03\x18\x01",  # a field that no version knows yet
+        b"\x12\x03\x0a\x017\x18\x01",  # the same behind an event
+        b"\x12\x03\x0a\x017\x08\x03",  # a state behind an event
         b"\x12\x83\x80\x00\x0a\x017",  # a length written longer than it must be
     ],
 )
@@ -142,6 +144,16 @@ def test_of_the_kinds_that_were_not_asked_for_only_transitions_come() -> None:
     ]
     frames = relayed(items, 0, "session_error", "of_a_later_version")
     assert [frame.seq for frame in frames] == [2, 3, 4, 0]
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 127, 128, 16_300, 16_500, 2_100_000])
+@pytest.mark.parametrize("seq", [1, 127, 128, 16_383, 16_384, 2**63, 2**64 - 1])
+def test_events_of_all_sizes_at_all_places_are_relayed(size: int, seq: int) -> None:
+    item = FrameItem(E1, seq, text("x" * size))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(relay_module, "item_to_subscriber_frame", None)
+        (frame,) = relayed([item])
+    assert frame == item_to_subscriber_frame(S, item)
 
 
 @pytest.mark.requirement("G-HUB-4")

@@ -40,7 +40,7 @@ _OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
 )
 
-_GRACE_S = 1.0
+_GRACE_S = 5.0
 
 
 class Hub:

@@ -34,8 +34,8 @@ _MESSAGE_BYTES = 512 * 1024
 _STATE_OF_SESSION_FRAME = 0x08
 _STATE_OF_AGENT_SESSION_FRAME = b"\x18"
 _EVENT_OF_BOTH = 0x12
-_MORE_OF_AGENT_SESSION_FRAME = b"\xb2\x01"
-_LONGEST_LENGTH = 5
+_SEQ = b"\x80\x01"
+_MORE = b"\xb2\x01"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,8 @@ class Relay:
         self._session = subscription.session
         self._kinds = subscription.kinds
         self._max_batch = subscription.max_batch
-        self._heads: dict[str, bytes] = {}
+        self._epoch = ""
+        self._head = b""
 
     def messages(self, items: Iterable[Item]) -> Iterator[bytes]:
         """Yield the encoded messages that carry `items`, in order.
@@ -139,63 +140,77 @@ class Relay:
         size = count = 0
         for item in items:
             part = self._encode(item)
-            if count and (count >= self._max_batch or size + len(part) > _MESSAGE_BYTES):
+            length = len(part)
+            if count == self._max_batch or (count and size + length > _MESSAGE_BYTES):
                 yield b"".join(parts)
-                parts, size, count = [], 0, 0
+                parts.clear()
+                size = count = 0
             if count:
-                parts += (_MORE_OF_AGENT_SESSION_FRAME, _varint(len(part)))
+                # The first stands as the message itself, each other one as a field of it.
+                parts += (_MORE, _varint(length))
             parts.append(part)
-            size += len(part)
+            size += length
             count += 1
         if parts:
             yield b"".join(parts)
 
     def _encode(self, item: Item) -> bytes:
-        if isinstance(item, FrameItem):
-            event = _relayed(item.data)
+        if isinstance(item, FrameItem) and not item.late:
+            epoch, seq, data, _, _ = item
+            event = data if _is_event(data) else _state_and_event(data)
             if event is not None:
-                place = AgentSessionFrame(seq=item.seq, late=item.late)
-                return self._head(item.epoch) + event + place.SerializeToString()
+                if epoch != self._epoch:
+                    self._enter(epoch)
+                return self._head + event + _SEQ + _varint(seq)
         return item_to_subscriber_frame(self._session, item).SerializeToString()
 
-    def _head(self, epoch: str) -> bytes:
-        head = self._heads.get(epoch)
-        if head is None:
-            frame = AgentSessionFrame(session_id=self._session, epoch=epoch)
-            self._heads = {epoch: frame.SerializeToString()}
-            head = self._heads[epoch]
-        return head
+    def _enter(self, epoch: str) -> None:
+        """Prepare what stands before every event of the epoch."""
+        self._epoch = epoch
+        self._head = AgentSessionFrame(session_id=self._session, epoch=epoch).SerializeToString()
 
 
-def _relayed(data: bytes) -> bytes | None:
-    """Return event and state of an encoded SessionFrame as AgentSessionFrame has them.
+def _is_event(data: bytes) -> bool:
+    """Tell whether an encoded SessionFrame is one event and nothing else.
 
-    None: the bytes do not stand as protobuf writes them, and have to be decoded.
+    It then stands in AgentSessionFrame as it is.
     """
-    if len(data) > 1 and data[0] == _STATE_OF_SESSION_FRAME and data[1] < 0x80:  # noqa: PLR2004 - of one byte
-        if len(data) == 2 or _is_one_event(data, 2):  # noqa: PLR2004 - the state alone
-            return _STATE_OF_AGENT_SESSION_FRAME + data[1:]
-        return None
-    return data if _is_one_event(data, 0) else None
-
-
-def _is_one_event(data: bytes, start: int) -> bool:
-    """Tell whether one event, and nothing else, stands in `data` from `start` on."""
-    if len(data) <= start + 1 or data[start] != _EVENT_OF_BOTH:
+    if len(data) < 3 or data[0] != _EVENT_OF_BOTH:  # noqa: PLR2004 - a key, a length, something
         return False
-    length = shift = 0
-    for at in range(start + 1, min(len(data), start + 1 + _LONGEST_LENGTH)):
-        length |= (data[at] & 0x7F) << shift
-        if data[at] < 0x80:  # noqa: PLR2004 - the last byte of a number
-            return at + 1 + length == len(data)
-        shift += 7
-    return False
+    length, after = data[1], 2
+    if length >= 0x80:  # noqa: PLR2004 - of more than one byte
+        length &= 0x7F
+        for shift in (7, 14, 21, 28):
+            byte = data[after] if after < len(data) else 0
+            length |= (byte & 0x7F) << shift
+            after += 1
+            if byte < 0x80:  # noqa: PLR2004 - the last one
+                break
+    return length + after == len(data)
+
+
+def _state_and_event(data: bytes) -> bytes | None:
+    """Return an encoded SessionFrame with a state as AgentSessionFrame has it.
+
+    None: it does not stand as protobuf writes it, and has to be decoded.
+    """
+    if len(data) < 2 or data[0] != _STATE_OF_SESSION_FRAME or data[1] >= 0x80:  # noqa: PLR2004 - of one byte
+        return None
+    if len(data) > 2 and not _is_event(data[2:]):  # noqa: PLR2004 - more than the state
+        return None
+    return _STATE_OF_AGENT_SESSION_FRAME + data[1:]
 
 
 def _varint(number: int) -> bytes:
+    """Return the number as protobuf writes it: seven bits a byte, the lowest first."""
+    if number < 0x4000:  # noqa: PLR2004 - most of them, and fast
+        return _SHORT[number]
     out = bytearray()
-    while number > 0x7F:  # noqa: PLR2004 - seven bits a byte
+    while number > 0x7F:  # noqa: PLR2004 - seven bits
         out.append(number & 0x7F | 0x80)
         number >>= 7
     out.append(number)
     return bytes(out)
+
+
+_SHORT = [bytes([n] if n < 0x80 else [n & 0x7F | 0x80, n >> 7]) for n in range(0x4000)]  # noqa: PLR2004 - one byte, or two

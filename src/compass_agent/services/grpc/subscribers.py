@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     _Context = aio.ServicerContext[bytes, bytes]
 
 # What one reader that stands still costs the hub, beside the transport's own window: one page.
-_PAGE_FRAMES = 512
+_PAGE_FRAMES = 1_024
 
 
 class Subscribers:
