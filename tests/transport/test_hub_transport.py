@@ -256,7 +256,7 @@ async def test_an_answer_to_another_batch_is_no_answer(place: Path) -> None:
         while isinstance(await context.read(), bytes):
             await context.write(answer_to_bytes(S, E1, Answer(7, 0, 0)))
 
-    handler: Any = grpc.stream_stream_rpc_method_handler(confused)
+    handler: grpc.RpcMethodHandler[bytes, bytes] = grpc.stream_stream_rpc_method_handler(confused)
     server = aio.server()
     server.add_generic_rpc_handlers(
         (grpc.method_handlers_generic_handler(PUBLISH_FRAME[0], {PUBLISH_FRAME[1]: handler}),)
