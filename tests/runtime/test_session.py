@@ -210,6 +210,21 @@ def test_a_log_that_cannot_be_opened_never_reaches_the_agent(
     assert any("could not be opened" in record.message for record in caplog.records)
 
 
+def test_a_machine_without_threads_to_spare_never_reaches_the_agent(
+    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_thread(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    with open_session("s1", log=url) as session:
+        session.feed(message_start())
+    monkeypatch.undo()
+
+    assert session.statistics().priority.waiting == 3
+    assert len(caplog.records) == 1
+
+
 def test_frames_arrive_while_the_host_is_busy(url: str) -> None:
     """The host's thread never comes back to a loop; another one reads what it did."""
     arrived = threading.Event()

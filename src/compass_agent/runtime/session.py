@@ -51,8 +51,8 @@ def _now_ms() -> int:
 class Session:
     """One session of one agent: feed it what the agent does, and whoever tails it sees.
 
-    Use it as a context manager, `with` or `async with`; `open_session` makes one. Nothing but
-    entering it raises, and nothing waits: frames are published by a thread of its own.
+    Use it as a context manager, `with` or `async with`; `open_session` makes one. Once it is made,
+    nothing of it raises and nothing waits: frames are published by a thread of its own.
 
     Leaving the block with an exception tells the failure (a cancellation or an interrupt: the stop)
     and lets the exception go on unchanged. Leaving it normally ends the session as STOPPED, unless
@@ -139,7 +139,7 @@ class Session:
 
     def _complain(self, error: Exception) -> None:
         if not self._complained:
-            _logger.error("session %s: an event was lost", self.session_id, exc_info=error)
+            _logger.error("session %s goes on with a loss", self.session_id, exc_info=error)
         self._complained = True
 
     def _flush(self) -> None:
@@ -231,7 +231,10 @@ class Session:
     def _enter(self) -> None:
         if self._publication is not None:
             self._emit(self._mapper.lifecycle(AgentSessionState.AGENT_SESSION_STATE_STARTING))
-            self._publication.start()
+            try:
+                self._publication.start()
+            except Exception as error:  # noqa: BLE001 - such as: no thread can be started
+                self._complain(error)
 
     def _leave(self, error: BaseException | None) -> None:
         """Emit how the block was left, and the end."""
