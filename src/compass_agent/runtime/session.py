@@ -226,7 +226,8 @@ class Session:
 
     def notice(self, text: str, link: str | None = None) -> None:
         """Tell a line of information. Never raises."""
-        self._tell(lambda: [self._mapper.notice(self._masker.mask(text), link)])
+        mask = self._masker.mask
+        self._tell(lambda: [self._mapper.notice(mask(text), None if link is None else mask(link))])
 
     def _enter(self) -> None:
         if self._publication is not None:
