@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ("Publication",)
 
 import logging
+import os
 from typing import TYPE_CHECKING
 
 import anyio
@@ -12,7 +13,9 @@ from anyio.from_thread import BlockingPortalProvider
 
 from compass_agent.errors.codes import OperationError
 from compass_agent.publish import Pump
+from compass_agent.runtime.journals import deliver_journals, new_journal
 from compass_agent.runtime.shared_log import RENEW_EVERY_S, shared_log
+from compass_agent.sink.records import JournalHead
 from compass_agent.transport import LocalTransport
 
 if TYPE_CHECKING:
@@ -29,6 +32,14 @@ _logger = logging.getLogger("compass_agent.runtime")
 # One thread and one loop for all sessions of the process; the last session to close ends it.
 _threads = BlockingPortalProvider("asyncio")
 
+
+def _forget_thread() -> None:
+    global _threads  # noqa: PLW0603 - the child of a fork does not have its parent's thread
+    _threads = BlockingPortalProvider("asyncio")
+
+
+os.register_at_fork(after_in_child=_forget_thread)
+
 # A call into the log that cannot be interrupted (a busy SQLite file) may outlast the deadline.
 _GRACE_S = 1.0
 
@@ -40,9 +51,13 @@ class Publication:
         sink: The session's sink.
         url: The log.
         meta: What the log is told about the session.
+        fsync: Whether the journal waits for the disk.
     """
 
-    def __init__(self, sink: FrameSink, url: str, meta: SessionMeta) -> None:
+    def __init__(
+        self, sink: FrameSink, url: str, meta: SessionMeta, *, fsync: bool = False
+    ) -> None:
+        self._fsync = fsync
         self._sink = sink
         self._url = url
         self._meta = meta
@@ -50,6 +65,13 @@ class Publication:
         self._timeout = 0.0
         self._portal: BlockingPortal | None = None
         self._served: Future[None] | None = None
+
+    def keep_journal(self) -> None:
+        """Have priority frames on disk from now on, unless the log is this process's memory."""
+        head = JournalHead(self._sink.session_id, self._sink.epoch, self._url, self._meta)
+        journal = new_journal(head, fsync=self._fsync)
+        if journal is not None:
+            self._sink.use_journal(journal)
 
     def start(self) -> None:
         """Begin to publish. Takes about a millisecond when the thread has to be started."""
@@ -71,6 +93,7 @@ class Publication:
             _logger.exception("session %s could not be closed in time", self._sink.session_id)
             served.cancel()
         finally:
+            self._sink.close_journal()
             _threads.__exit__(None, None, None)
 
     async def _serve(self, closing: anyio.Event) -> None:
@@ -94,7 +117,7 @@ class Publication:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_keep_lease, shared)
-                publisher = _OpeningPublisher(LocalTransport(shared.log), self._meta)
+                publisher = _OpeningPublisher(LocalTransport(shared.log), self._url, self._meta)
                 async with Pump(self._sink, publisher) as pump:
                     await closing.wait()
                     await pump.aclose(self._timeout)
@@ -104,15 +127,17 @@ class Publication:
 
 
 class _OpeningPublisher:
-    """Opens the epoch in the log before its first batch goes there."""
+    """Before its first batch, delivers what others left for the log, then opens the epoch."""
 
-    def __init__(self, transport: LocalTransport, meta: SessionMeta) -> None:
+    def __init__(self, transport: LocalTransport, url: str, meta: SessionMeta) -> None:
         self._transport = transport
+        self._url = url
         self._meta = meta
         self._opened = False
 
     async def publish(self, batch: Batch) -> Answer:
         if not self._opened:
+            await deliver_journals(self._url, self._transport)
             await self._transport.open(batch.session, batch.epoch, self._meta)
             self._opened = True
         return await self._transport.publish(batch)

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ("RENEW_EVERY_S", "SharedLog", "shared_log")
 
 import logging
+import os
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -46,6 +47,17 @@ class SharedLog:
 
 
 _logs: dict[str, SharedLog] = {}
+
+# What a fork's child has of its parent's logs is neither used nor closed: both would disturb it.
+_of_the_parent: list[SharedLog] = []
+
+
+def _leave_to_parent() -> None:
+    _of_the_parent.extend(_logs.values())
+    _logs.clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 @asynccontextmanager
