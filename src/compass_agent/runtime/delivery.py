@@ -52,9 +52,11 @@ async def deliver(contents: JournalContents, way: Way) -> int:
         OperationError: `unsupported_input`, `conflict`: the log will never take the epoch, or what
             comes next of it. Anything else: what was delivered up to now may be delivered again.
     """
-    if not contents.frames and contents.end is None:
-        return 0
     head = contents.head
+    if not contents.frames and contents.end is None:
+        # The log may take the writer to live, and place what others left before its epoch.
+        await way.renew([(head.session, head.epoch)], 0.0)
+        return 0
     delivery = _Delivery(head.session, head.epoch, way)
     await way.open(head.session, head.epoch, head.meta, recovered=True)
     for prev_priority, run in _runs(contents.frames):

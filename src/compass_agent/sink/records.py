@@ -119,8 +119,16 @@ def unpack(data: bytes) -> JournalContents:
     """Return what these bytes hold, as far as they are whole.
 
     Raises:
-        OperationError: `unsupported_input`: they do not begin with a head of this version.
+        OperationError: `unsupported_input`: they do not begin with a head of this version, or hold
+            a whole record that no writer makes.
     """
+    try:
+        return _unpack(data)
+    except (struct.error, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+
+
+def _unpack(data: bytes) -> JournalContents:
     head, start = _unpack_head(data)
     contents = JournalContents(head)
     last = 0
@@ -146,12 +154,9 @@ def _unpack_head(data: bytes) -> tuple[JournalHead, int]:
     first = next(_payloads(data, len(_MAGIC), 0), None)
     if not data.startswith(_MAGIC) or first is None:
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
-    try:
-        told = json.loads(first)
-        version, meta = told.pop("version"), SessionMeta(**told.pop("meta"))
-        head = JournalHead(**told, meta=meta)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+    told = json.loads(first)
+    version, meta = told.pop("version"), SessionMeta(**told.pop("meta"))
+    head = JournalHead(**told, meta=meta)
     if version != _VERSION:
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
     return head, len(_MAGIC) + _RECORD.size + len(first)
