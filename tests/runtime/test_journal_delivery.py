@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import sqlite3
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
 import pytest
-from anyio import to_thread
 
-from compass_agent import FrameSink, open_session
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log import SessionLog
 from compass_agent.log.memory import MemoryLog
@@ -22,12 +19,9 @@ from compass_agent.sink.records import JournalHead
 from compass_agent.transport import LocalTransport
 from compass_agent.wire import Answer, Batch, FrameItem, SessionMeta
 from journals import full_disk, kept, message_of, open_descriptors
+from left_behind import URL, file_of, files, left, writer
 from sinks import error, text
-from stored import lines_in, read_items
-from writing_logs import Clock, read_all, told
-
-URL = "sqlite:/nowhere/log.db"
-E1, E2, E3 = "1" * 16, "2" * 16, "3" * 16
+from writing_logs import E1, E2, E3, Clock, read_all
 
 
 @dataclass
@@ -64,35 +58,6 @@ class Closed(Recorder):
     async def publish(self, batch: Batch) -> Answer:
         self.batches.append(batch)
         raise OperationError(self.code)
-
-
-def writer(epoch: str = E1, *, url: str = URL, session: str = "s1") -> FrameSink:
-    """The sink of a process that will be gone."""
-    sink = FrameSink(session, epoch=epoch)
-    journal = new_journal(JournalHead(session, epoch, url, SessionMeta("a title")))
-    assert journal is not None
-    sink.use_journal(journal)
-    return sink
-
-
-def left(epoch: str = E1, *, url: str = URL, session: str = "s1", end: bool = False) -> Path:
-    """Two errors of a process that is gone, with words before and between them."""
-    sink = writer(epoch, url=url, session=session)
-    for frame in (text(), error("first"), text(), error("second")):
-        sink.emit(frame)
-    if end:
-        sink.end(5)
-    sink.close_journal()
-    return file_of(epoch)
-
-
-def file_of(epoch: str) -> Path:
-    (path,) = (path for path in journal_folder().iterdir() if epoch in path.name)
-    return path
-
-
-def files() -> list[str]:
-    return sorted(path.name for path in journal_folder().iterdir())
 
 
 @pytest.mark.requirement("G-PUMP-6")
@@ -361,20 +326,6 @@ async def test_a_file_that_never_got_its_name_goes_after_a_while() -> None:
     assert files() == [fresh.name]
 
 
-@pytest.mark.requirement("G-PUMP-6")
-async def test_a_session_that_is_opened_again_comes_after_what_was_left(tmp_path: Path) -> None:
-    url = f"sqlite:{tmp_path / 'log.db'}"
-    left(url=url)
-    async with open_session("s1", log=url):
-        pass
-
-    words = told(await read_items(url, "s1"))
-    assert words[:4] == ["gap 1-1 writer_gone", "p2", "gap 3-3 writer_gone", "p4"]
-    assert words[4].endswith("new_epoch")
-    assert words[5:] == ["p1", "p2", "end 2 4"]
-    assert files() == []
-
-
 async def test_an_epoch_comes_after_one_whose_writer_is_gone_too() -> None:
     sink = writer(E1)
     sink.emit(error())
@@ -408,68 +359,3 @@ async def test_a_journal_that_is_delivered_late_stands_before_the_writer_at_work
         "reset 2 new_epoch",
         "p1",
     ]
-
-
-@pytest.mark.requirement("G-SINK-8")
-def test_a_session_that_could_not_reach_its_log_is_told_by_the_next(tmp_path: Path) -> None:
-    url = f"sqlite:{tmp_path / 'folder' / 'log.db'}"
-    with open_session("s1", log=url, title="a title", close_timeout=0.1) as session:
-        session.fail("Rate limit reached")
-    assert len(files()) == 1
-    (tmp_path / "folder").mkdir()
-    with open_session("s2", log=url):
-        pass
-
-    assert lines_in(url, "s1") == ["state STARTING", "ERROR - Rate limit reached", "state ERRORED"]
-    assert files() == []
-
-
-@pytest.fixture
-def busy(tmp_path: Path) -> Generator[sqlite3.Connection]:
-    """Somebody else who is writing to the log's file."""
-    with open_session("s0", log=f"sqlite:{tmp_path / 'log.db'}"):
-        pass
-    other = sqlite3.connect(tmp_path / "log.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    yield other
-    other.close()
-
-
-BUSY_LINES = ["state STARTING", "ERROR - Overloaded", "state ERRORED"]
-
-
-def test_a_session_whose_log_is_busy_for_a_while_loses_nothing(
-    tmp_path: Path, busy: sqlite3.Connection
-) -> None:
-    url = f"sqlite:{tmp_path / 'log.db'}"
-    with open_session("s1", log=url) as session:
-        session.fail("Overloaded")
-        assert message_of(kept(file_of(session.epoch)).frames[1].data) == "Overloaded"
-        busy.execute("ROLLBACK")
-
-    assert lines_in(url, "s1") == BUSY_LINES
-    assert files() == []
-
-
-@pytest.mark.slow
-def test_a_session_whose_log_stays_busy_is_told_by_the_next(
-    tmp_path: Path, busy: sqlite3.Connection
-) -> None:
-    url = f"sqlite:{tmp_path / 'log.db'}"
-    with open_session("s1", log=url, close_timeout=0.1) as session:
-        session.fail("Overloaded")
-    assert len(files()) == 1
-    busy.execute("ROLLBACK")
-    with open_session("s2", log=url):
-        pass
-
-    assert lines_in(url, "s1") == BUSY_LINES
-    assert files() == []
-
-
-async def test_a_session_that_ended_well_leaves_no_file() -> None:
-    async with open_session("s1") as session:
-        session.fail("Overloaded")
-        assert len(await to_thread.run_sync(files)) == 1
-
-    assert files() == []

@@ -7,9 +7,10 @@ __all__ = ("Publication",)
 import logging
 import os
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import anyio
-from anyio.from_thread import BlockingPortalProvider
+from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
 from compass_agent.errors.codes import OperationError
 from compass_agent.publish import Pump
@@ -21,8 +22,6 @@ from compass_agent.transport import LocalTransport
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from anyio.from_thread import BlockingPortal
-
     from compass_agent.runtime.shared_log import SharedLog
     from compass_agent.sink import FrameSink
     from compass_agent.wire import Answer, Batch, SessionMeta
@@ -33,8 +32,18 @@ _logger = logging.getLogger("compass_agent.runtime")
 _threads = BlockingPortalProvider("asyncio")
 
 
+# Those that run, for `_forget_thread`.
+_portals: WeakSet[BlockingPortal] = WeakSet()
+
+
 def _forget_thread() -> None:
-    global _threads  # noqa: PLW0603 - the child of a fork does not have its parent's thread
+    """Have the child of a fork start a thread of its own."""
+    global _threads  # noqa: PLW0603 - as in the docstring
+    for portal in _portals:
+        # The loop's thread is not there. Who asks it to stop, as its owner does when it is freed,
+        # would wait for ever; a portal that is known not to run says so instead.
+        portal._event_loop_thread_id = None  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - there is no public way
+    _portals.clear()
     _threads = BlockingPortalProvider("asyncio")
 
 
@@ -76,6 +85,7 @@ class Publication:
     def start(self) -> None:
         """Begin to publish. Takes about a millisecond when the thread has to be started."""
         self._portal = _threads.__enter__()
+        _portals.add(self._portal)
         self._closing = self._portal.call(anyio.Event)
         self._served = self._portal.start_task_soon(self._serve, self._closing)
 
@@ -83,6 +93,7 @@ class Publication:
         """Flush what waits and stop. Blocks up to `timeout` seconds; never raises."""
         portal, served, closing = self._portal, self._served, self._closing
         if portal is None or served is None or closing is None:
+            self._sink.close_journal()
             return
         self._portal = None
         self._timeout = timeout
