@@ -27,6 +27,7 @@ from compass_agent.runtime.masking import Masker
 from compass_agent.runtime.publication import Publication
 from compass_agent.runtime.stops import is_clean_exit, is_stop
 from compass_agent.sink import FrameSink
+from compass_agent.sink.forks import off_after_fork, usable_lock
 from compass_agent.wire import SessionMeta
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Session:
         trace_capacity: int = 1_024,
         trace_bytes: int = 8 * 1024 * 1024,
         close_timeout: float = 5.0,
+        journal_fsync: bool = False,
         enabled: bool = True,
     ) -> None:
         self.session_id = check_session_id(session_id)
@@ -94,7 +96,16 @@ class Session:
         self._publication: Publication | None = None
         if enabled:
             meta = SessionMeta(title=self._masker.mask(title), agent=agent, version=version)
-            self._publication = Publication(self._sink, log_url(log), meta)
+            self._publication = Publication(self._sink, log_url(log), meta, fsync=journal_fsync)
+        off_after_fork(self, self._lock, rank=0)
+
+    def turn_off(self) -> None:
+        """Publish nothing any more, in the child of a fork: the session is the parent's."""
+        self._lock = usable_lock(self._lock)
+        self._acquire = self._lock.acquire
+        self._release = self._lock.release
+        off_after_fork(self, self._lock, rank=0)
+        self._publication = None
 
     @property
     def enabled(self) -> bool:
@@ -240,6 +251,7 @@ class Session:
 
     def _enter(self) -> None:
         if self._publication is not None:
+            self._publication.keep_journal()
             self._emit(self._mapper.lifecycle(AgentSessionState.AGENT_SESSION_STATE_STARTING))
             try:
                 self._publication.start()
@@ -304,6 +316,7 @@ def open_session(  # noqa: PLR0913 - one argument a setting, by keyword
     trace_capacity: int = 1_024,
     trace_bytes: int = 8 * 1024 * 1024,
     close_timeout: float = 5.0,
+    journal_fsync: bool = False,
 ) -> Session:
     """Return a session to be used as a context manager, `with` or `async with`.
 
@@ -319,6 +332,8 @@ def open_session(  # noqa: PLR0913 - one argument a setting, by keyword
         trace_capacity: The most trace frames that wait to be published.
         trace_bytes: The most bytes of them.
         close_timeout: Seconds that leaving the block may take to publish what waits.
+        journal_fsync: Wait for the disk after each priority frame: a loss of power loses none then,
+            and each costs milliseconds.
 
     Raises:
         OperationError: `unsupported_input`, when `session_id` or `log` cannot be used.
@@ -333,5 +348,6 @@ def open_session(  # noqa: PLR0913 - one argument a setting, by keyword
         trace_capacity=trace_capacity,
         trace_bytes=trace_bytes,
         close_timeout=close_timeout,
+        journal_fsync=journal_fsync,
         enabled=os.environ.get("COMPASS_OFF", "") not in ("1", "true", "yes", "on"),
     )

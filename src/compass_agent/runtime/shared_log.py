@@ -6,6 +6,7 @@ __all__ = ("RENEW_EVERY_S", "SharedLog", "Transport", "check_way", "shared_log")
 
 import importlib.util
 import logging
+import os
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
@@ -71,6 +72,17 @@ class SharedLog:
 
 
 _logs: dict[str, SharedLog] = {}
+
+# What a fork's child has of its parent's logs is neither used nor closed: both would disturb it.
+_of_the_parent: list[SharedLog] = []
+
+
+def _leave_to_parent() -> None:
+    _of_the_parent.extend(_logs.values())
+    _logs.clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def check_way(url: str) -> None:
