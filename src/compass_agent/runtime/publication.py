@@ -6,6 +6,7 @@ __all__ = ("Publication",)
 
 import logging
 import os
+import threading
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -13,16 +14,16 @@ import anyio
 from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
 from compass_agent.errors.codes import OperationError
+from compass_agent.log import is_hub
 from compass_agent.publish import Pump
 from compass_agent.runtime.journals import deliver_journals, new_journal
-from compass_agent.runtime.shared_log import RENEW_EVERY_S, shared_log
+from compass_agent.runtime.shared_log import RENEW_EVERY_S, check_way, shared_log
 from compass_agent.sink.records import JournalHead
-from compass_agent.transport import LocalTransport
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from compass_agent.runtime.shared_log import SharedLog
+    from compass_agent.runtime.shared_log import SharedLog, Transport
     from compass_agent.sink import FrameSink
     from compass_agent.wire import Answer, Batch, SessionMeta
 
@@ -49,8 +50,8 @@ def _forget_thread() -> None:
 
 os.register_at_fork(after_in_child=_forget_thread)
 
-# A call into the log that cannot be interrupted (a busy SQLite file) may outlast the deadline.
-_GRACE_S = 1.0
+# The part of the time for closing in which frames are sent; the rest is for closing the log.
+_DRAINING = 0.8
 
 
 class Publication:
@@ -61,11 +62,15 @@ class Publication:
         url: The log.
         meta: What the log is told about the session.
         fsync: Whether the journal waits for the disk.
+
+    Raises:
+        OperationError: `unsupported_input`: what it takes to reach that log is not installed.
     """
 
     def __init__(
         self, sink: FrameSink, url: str, meta: SessionMeta, *, fsync: bool = False
     ) -> None:
+        check_way(url)
         self._fsync = fsync
         self._sink = sink
         self._url = url
@@ -96,16 +101,21 @@ class Publication:
             self._sink.close_journal()
             return
         self._portal = None
-        self._timeout = timeout
+        self._timeout = timeout * _DRAINING
         try:
             portal.start_task_soon(closing.set)
-            served.result(timeout + _GRACE_S)
-        except Exception:
-            _logger.exception("session %s could not be closed in time", self._sink.session_id)
-            served.cancel()
+            served.result(timeout)
+        except Exception as error:  # noqa: BLE001 - nothing may reach the agent
+            why = "in time" if isinstance(error, TimeoutError) else f"({error!r})"
+            _logger.warning("session %s could not be closed %s", self._sink.session_id, why)
         finally:
             self._sink.close_journal()
-            _threads.__exit__(None, None, None)
+            if served.done():
+                _threads.__exit__(None, None, None)
+            else:
+                # A busy SQLite file holds its caller for seconds: the thread ends after that.
+                leave = threading.Thread(target=_threads.__exit__, args=(None, None, None))
+                leave.start()
 
     async def _serve(self, closing: anyio.Event) -> None:
         delay = 0.05
@@ -115,7 +125,7 @@ class Publication:
                     await self._publish(shared, closing)
                     return
             except OperationError as error:
-                _logger.warning("the session log could not be opened: %r", error)
+                _logger.warning("the session log could not be opened: %s", error)
             if closing.is_set():
                 return
             with anyio.move_on_after(delay):
@@ -128,19 +138,20 @@ class Publication:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_keep_lease, shared)
-                publisher = _OpeningPublisher(LocalTransport(shared.log), self._url, self._meta)
+                publisher = _OpeningPublisher(shared.transport, self._url, self._meta)
                 async with Pump(self._sink, publisher) as pump:
                     await closing.wait()
                     await pump.aclose(self._timeout)
                 tasks.cancel_scope.cancel()
         finally:
             shared.epochs.discard(epoch)
+            shared.transport.forget(*epoch)
 
 
 class _OpeningPublisher:
     """Before its first batch, delivers what others left for the log, then opens the epoch."""
 
-    def __init__(self, transport: LocalTransport, url: str, meta: SessionMeta) -> None:
+    def __init__(self, transport: Transport, url: str, meta: SessionMeta) -> None:
         self._transport = transport
         self._url = url
         self._meta = meta
@@ -148,7 +159,9 @@ class _OpeningPublisher:
 
     async def publish(self, batch: Batch) -> Answer:
         if not self._opened:
-            await deliver_journals(self._url, self._transport)
+            # The wire to a hub cannot say that a writer is gone; what it left waits for the hub.
+            if not is_hub(self._url):
+                await deliver_journals(self._url, self._transport)
             await self._transport.open(batch.session, batch.epoch, self._meta)
             self._opened = True
         return await self._transport.publish(batch)

@@ -14,6 +14,7 @@ import anyio
 from anyio import to_thread
 
 from compass_agent.errors import describe_failure
+from compass_agent.events import readable_text
 from compass_agent.frames import (
     AgentSessionState,
     SessionErrorKind,
@@ -43,6 +44,11 @@ _KINDS = {
     "steer": SessionInjectionKind.SESSION_INJECTION_KIND_STEER,
     "deliver": SessionInjectionKind.SESSION_INJECTION_KIND_DELIVER,
 }
+
+
+def _text(value: object) -> str:
+    """Return what a host gave for a text; whatever it is, it is told."""
+    return value if isinstance(value, str) else readable_text(value)
 
 
 def _now_ms() -> int:
@@ -100,6 +106,11 @@ class Session:
         self._release = self._lock.release
         off_after_fork(self, self._lock, rank=0)
         self._publication = None
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anything is recorded: not with `COMPASS_OFF=1`."""
+        return self._enabled
 
     @property
     def epoch(self) -> str:
@@ -201,8 +212,8 @@ class Session:
         self._tell(
             lambda: self._mapper.session_error(
                 SessionErrorKind.SESSION_ERROR_KIND_ABORTED,
-                self._masker.mask(reason),
-                stopped_by=self._masker.mask(stopped_by),
+                self._masker.mask(_text(reason)),
+                stopped_by=self._masker.mask(_text(stopped_by)),
             )
         )
 
@@ -226,18 +237,17 @@ class Session:
             from_handle: Who sent it.
             traceparent: W3C trace context of the sender.
         """
-        texts = (message_id, from_handle, traceparent)
+        texts = [self._masker.mask(_text(text)) for text in (message_id, from_handle, traceparent)]
+        unknown = SessionInjectionKind.SESSION_INJECTION_KIND_UNSPECIFIED
         self._tell(
-            lambda: [
-                self._mapper.session_injection(
-                    _KINDS[kind], *(self._masker.mask(text) for text in texts)
-                )
-            ]
+            lambda: [self._mapper.session_injection(_KINDS.get(_text(kind), unknown), *texts)]
         )
 
     def notice(self, text: str, link: str | None = None) -> None:
         """Tell a line of information. Never raises."""
-        self._tell(lambda: [self._mapper.notice(self._masker.mask(text), link)])
+        shown = self._masker.mask(_text(text))
+        target = None if link is None else self._masker.mask(_text(link))
+        self._tell(lambda: [self._mapper.notice(shown, target)])
 
     def _enter(self) -> None:
         if self._publication is not None:
