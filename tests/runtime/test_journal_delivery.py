@@ -13,7 +13,12 @@ import pytest
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log import SessionLog
 from compass_agent.log.memory import MemoryLog
-from compass_agent.runtime.journals import deliver_journals, journal_folder, new_journal
+from compass_agent.runtime.journals import (
+    deliver_all,
+    deliver_journals,
+    journal_folder,
+    new_journal,
+)
 from compass_agent.sink.journal import REFUSED
 from compass_agent.sink.records import JournalHead
 from compass_agent.transport import LocalTransport
@@ -31,6 +36,7 @@ class Recorder:
     log: SessionLog
     bad: bytes = b"\0never\0"
     batches: list[Batch] = field(default_factory=list[Batch])
+    forgotten: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     async def open(
         self, session: str, epoch: str, meta: SessionMeta | None = None, *, recovered: bool = False
@@ -46,6 +52,9 @@ class Recorder:
 
     async def renew(self, epochs: Iterable[tuple[str, str]], seconds: float = 10.0) -> None:
         await self.log.renew(epochs, seconds)
+
+    def forget(self, session: str, epoch: str) -> None:
+        self.forgotten.add((session, epoch))
 
 
 class Closed(Recorder):
@@ -74,6 +83,7 @@ async def test_what_a_process_left_is_delivered_and_its_file_removed() -> None:
     ]
     assert (batch.prev_priority, batch.trace, batch.through) == (0, [], 0)
     assert files() == []
+    assert way.forgotten == {("s1", E1)}
     (summary,) = await way.log.sessions()
     assert (summary.title, summary.ended) == ("a title", False)
 
@@ -259,6 +269,18 @@ async def test_a_session_that_is_being_deleted_keeps_nobody_else_waiting() -> No
 
     assert await deliver_journals(URL, Closed(ErrorCode.NOT_FOUND)) == 0
     assert len(files()) == 1
+
+
+async def test_what_one_log_refuses_to_take_now_keeps_no_other_waiting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    left()
+    await deliver_all([URL, "sqlite:/elsewhere.db"], Closed(ErrorCode.UNAVAILABLE))
+
+    assert len(files()) == 1
+    assert len(caplog.records) == 1
+    await deliver_all(["sqlite:/elsewhere.db", URL], Recorder(MemoryLog()))
+    assert files() == []
 
 
 async def test_a_frame_that_no_journal_and_no_log_has_is_a_gap() -> None:

@@ -80,12 +80,12 @@ def run(options: argparse.Namespace) -> int:
 async def _open_and_serve(
     url: str | None, *, unix: Path, listen: str | None, token: str | None
 ) -> int:
-    from compass_agent.log import open_log  # noqa: PLC0415 - dear to import
+    from compass_agent.log import log_url, open_log  # noqa: PLC0415 - dear to import
     from compass_agent.services.sockets import SocketRefusedError  # noqa: PLC0415 - likewise
 
     log = open_log(url)
     try:
-        await _serve(log, unix=unix, listen=listen, token=token)
+        await _serve(log, log_url(url), unix=unix, listen=listen, token=token)
     except SocketRefusedError as error:
         say(error.reason)
         raise
@@ -94,19 +94,30 @@ async def _open_and_serve(
     return 0
 
 
-async def _serve(log: SessionLog, *, unix: Path, listen: str | None, token: str | None) -> None:
+async def _serve(
+    log: SessionLog, log_name: str, *, unix: Path, listen: str | None, token: str | None
+) -> None:
     import anyio  # noqa: PLC0415 - dear to import
 
     from compass_agent.runtime.hub import running_hub  # noqa: PLC0415 - likewise
+    from compass_agent.runtime.journals import deliver_all, keep_delivering  # noqa: PLC0415 - likewise
+    from compass_agent.transport import LocalTransport  # noqa: PLC0415 - likewise
 
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async with running_hub(log, unix=unix, listen=listen, token=token) as hub:
-            for target in hub.targets:
-                url = target if target.startswith("unix:") else f"grpc://{target}"
+        async with (
+            running_hub(log, unix=unix, listen=listen, token=token) as hub,
+            anyio.create_task_group() as tasks,
+        ):
+            urls = [one if one.startswith("unix:") else f"grpc://{one}" for one in hub.targets]
+            # What agents on this machine left, for the log or for a hub at one of these places.
+            await deliver_all([log_name, *urls], LocalTransport(log))
+            tasks.start_soon(keep_delivering, [log_name, *urls], LocalTransport(log))
+            for url in urls:
                 say(f"listening at {url}; to publish there: compass run --log {url} -- CMD")
             async for _ in signals:
                 break
             say("stopping")
+            tasks.cancel_scope.cancel()
 
 
 def _token(path: Path) -> str:

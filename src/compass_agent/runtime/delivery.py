@@ -6,44 +6,26 @@ sent: where frames are missing is for the log to say, when it closes the epoch.
 
 from __future__ import annotations
 
-__all__ = ("Way", "deliver")
+__all__ = ("deliver",)
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.sink.outbox import notice_of_refusal
 from compass_agent.wire import Answer, Batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
+    from compass_agent.runtime.shared_log import Transport
     from compass_agent.sink.records import JournalContents, KeptFrame
-    from compass_agent.wire import SessionMeta
 
 _BATCH_FRAMES = 256
 _BATCH_BYTES = 256 * 1024
 
 
-class Way(Protocol):
-    """A way to a log. Each method raises as that of `AppendLog` does."""
-
-    async def open(
-        self, session: str, epoch: str, meta: SessionMeta | None = None, *, recovered: bool = False
-    ) -> None:
-        """As `AppendLog.open`."""
-        ...
-
-    async def publish(self, batch: Batch) -> Answer:
-        """As `AppendLog.append`."""
-        ...
-
-    async def renew(self, epochs: Iterable[tuple[str, str]], seconds: float = 10.0) -> None:
-        """As `AppendLog.renew`."""
-        ...
-
-
-async def deliver(contents: JournalContents, way: Way) -> int:
+async def deliver(contents: JournalContents, way: Transport) -> int:
     """Deliver the frames and the end mark; return how many of them the log refused for good.
 
     What the log has already changes nothing there. A frame that it refuses is replaced by a notice.
@@ -57,6 +39,14 @@ async def deliver(contents: JournalContents, way: Way) -> int:
         # The log may take the writer to live, and place what others left before its epoch.
         await way.renew([(head.session, head.epoch)], 0.0)
         return 0
+    try:
+        return await _deliver(contents, way)
+    finally:
+        way.forget(head.session, head.epoch)
+
+
+async def _deliver(contents: JournalContents, way: Transport) -> int:
+    head = contents.head
     delivery = _Delivery(head.session, head.epoch, way)
     await way.open(head.session, head.epoch, head.meta, recovered=True)
     for prev_priority, run in _runs(contents.frames):
@@ -95,7 +85,7 @@ def _runs(frames: list[KeptFrame]) -> Iterator[tuple[int, list[tuple[int, bytes]
 class _Delivery:
     """The batches of one epoch, numbered anew: the log knows what it has by the places."""
 
-    def __init__(self, session: str, epoch: str, way: Way) -> None:
+    def __init__(self, session: str, epoch: str, way: Transport) -> None:
         self._session = session
         self._epoch = epoch
         self._way = way

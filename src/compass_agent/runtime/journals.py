@@ -7,7 +7,7 @@ session in the same log finds them, oldest first.
 
 from __future__ import annotations
 
-__all__ = ("deliver_journals", "journal_folder", "new_journal")
+__all__ = ("deliver_all", "deliver_journals", "journal_folder", "keep_delivering", "new_journal")
 
 import logging
 import os
@@ -17,6 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 from anyio.to_thread import run_sync
 
 from compass_agent.errors.codes import ErrorCode, OperationError
@@ -26,13 +27,17 @@ from compass_agent.sink.journal import REFUSED, SUFFIX, Journal, lock
 from compass_agent.sink.records import JournalContents, unpack
 
 if TYPE_CHECKING:
-    from compass_agent.runtime.delivery import Way
+    from collections.abc import Iterable
+
+    from compass_agent.runtime.shared_log import Transport
     from compass_agent.sink.records import JournalHead
 
 _logger = logging.getLogger("compass_agent.runtime")
 
 # Between making a file and naming it a writer needs less than a second.
 _LEFTOVER_S = 3600.0
+
+_DELIVER_EVERY_S = 30.0
 
 
 def journal_folder() -> Path:
@@ -57,14 +62,16 @@ def new_journal(head: JournalHead, *, fsync: bool = False) -> Journal | None:
 def _absolute(url: str) -> str:
     """Return the URL as any process may write it, wherever that runs."""
     scheme, _, rest = url.partition(":")
-    return f"sqlite:{os.path.realpath(Path(rest).expanduser())}" if scheme == "sqlite" else url
+    if scheme not in ("sqlite", "unix"):
+        return url
+    return f"{scheme}:{os.path.realpath(Path(rest).expanduser())}"
 
 
 def _key(url: str) -> str:
     return blake2b(os.fsencode(url), digest_size=8).hexdigest()
 
 
-async def deliver_journals(url: str, way: Way) -> int:
+async def deliver_journals(url: str, way: Transport) -> int:
     """Deliver to the log what processes that are gone left for it; return how many journals.
 
     A journal whose writer lives, or that somebody else delivers, is not touched. One that was
@@ -88,6 +95,23 @@ async def deliver_journals(url: str, way: Way) -> int:
         finally:
             os.close(free.fd)
     return delivered
+
+
+async def deliver_all(urls: Iterable[str], way: Transport) -> None:
+    """Deliver what was left for a log by any of its URLs. Raises nothing of the log's."""
+    for url in urls:
+        try:
+            await deliver_journals(url, way)
+        except OperationError as error:
+            _logger.warning("journals could not be delivered, trying again: %r", error)
+
+
+async def keep_delivering(urls: Iterable[str], way: Transport) -> None:
+    """Deliver every 30 seconds, until it is cancelled: for a hub, whose agents may be gone."""
+    known = list(urls)
+    while True:
+        await anyio.sleep(_DELIVER_EVERY_S)
+        await deliver_all(known, way)
 
 
 def _find(url: str) -> list[Path]:
@@ -156,7 +180,7 @@ def _read(fd: int) -> JournalContents | None:
             return None
 
 
-async def _deliver(free: _Free, url: str, way: Way) -> int:
+async def _deliver(free: _Free, url: str, way: Transport) -> int:
     """Deliver one journal; return 1 when the log has all of it now."""
     contents = free.contents
     try:

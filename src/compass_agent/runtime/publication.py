@@ -32,8 +32,6 @@ _logger = logging.getLogger("compass_agent.runtime")
 # One thread and one loop for all sessions of the process; the last session to close ends it.
 _threads = BlockingPortalProvider("asyncio")
 
-# The part of the time for closing in which frames are sent; the rest is for closing the log.
-_DRAINING = 0.8
 
 # Those that run, for `_forget_thread`.
 _portals: WeakSet[BlockingPortal] = WeakSet()
@@ -51,6 +49,9 @@ def _forget_thread() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_thread)
+
+# The part of the time for closing in which frames are sent; the rest is for closing the log.
+_DRAINING = 0.8
 
 
 class Publication:
@@ -158,8 +159,7 @@ class _OpeningPublisher:
 
     async def publish(self, batch: Batch) -> Answer:
         if not self._opened:
-            # A hub cannot be told yet that the writer of an epoch is gone: what was left for one
-            # stays on disk.
+            # The wire to a hub cannot say that a writer is gone; what it left waits for the hub.
             if not is_hub(self._url):
                 await deliver_journals(self._url, self._transport)
             await self._transport.open(batch.session, batch.epoch, self._meta)
