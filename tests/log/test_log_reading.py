@@ -238,6 +238,20 @@ async def test_frames_of_a_sealed_epoch_come_late_to_live_readers_and_in_place_t
     assert await take(log.read(S, Cursor(E2, 0)), 2) == ["t1", "caught up"]
 
 
+async def test_a_frame_that_a_live_reader_meets_at_its_place_does_not_come_late_as_well(
+    log: SessionLog,
+) -> None:
+    await log.open(S, E1, META)
+    pages = log.read(S, page_frames=1)
+    await take(pages, 1)
+    await log.append(batch(1, trace=[1, 2], through=2))
+    await log.open(S, E2, META)
+    await log.append(batch(2, priority=[3, 4], through=4))
+    assert await take(pages, 5) == ["t1", "t2", "p3", "p4", "reset 2 new_epoch"]
+    await log.append(batch(1, trace=[1], through=1, epoch=E2))
+    assert await take(pages, 1) == ["t1"]
+
+
 async def test_a_session_that_is_deleted_under_its_reader_is_not_found(log: SessionLog) -> None:
     await log.open(S, E1, META)
     pages = log.read(S)

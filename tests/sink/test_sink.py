@@ -140,6 +140,18 @@ def test_a_batch_is_bounded_in_bytes_but_takes_at_least_one_frame() -> None:
     assert [len(batch.trace) for batch in drain(sink)] == [1, 1, 1]
 
 
+def test_no_trace_overtakes_priority_that_does_not_fit_any_more() -> None:
+    sink = FrameSink("s")
+    sink.emit(error("x" * 200_000))
+    sink.emit(error("x" * 200_000))
+    sink.emit(text())
+
+    first, second = drain(sink)
+
+    assert [seq for seq, _ in [*first.priority, *first.trace]] == [1]
+    assert [seq for seq, _ in [*second.priority, *second.trace]] == [2, 3]
+
+
 def test_the_trace_lane_is_bounded_in_bytes_too() -> None:
     sink = FrameSink("s", trace_bytes=1_000)
     for _ in range(100):
