@@ -23,9 +23,8 @@ from compass_agent.frames import (
 from compass_agent.log import log_url
 from compass_agent.mapping import EventMapper, UnmappedEvent
 from compass_agent.runtime.masking import Masker
-from compass_agent.runtime.publication import Publication
+from compass_agent.runtime.parts import PARTS
 from compass_agent.runtime.stops import is_clean_exit, is_stop
-from compass_agent.sink import FrameSink
 from compass_agent.wire import SessionMeta
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Literal, Self
 
     from compass_agent.frames import SessionError, SessionFrame
+    from compass_agent.runtime.parts import PublishesSession
     from compass_agent.sink import SinkStatistics
 
 _logger = logging.getLogger("compass_agent.runtime")
@@ -78,17 +78,17 @@ class Session:
         self._masker = Masker(secrets)
         self._masks = bool(self._masker)
         self._mapper = EventMapper(now=_now_ms)
-        self._sink = FrameSink(session_id, trace_capacity=trace_capacity, trace_bytes=trace_bytes)
+        self._sink = PARTS.sink(session_id, trace_capacity=trace_capacity, trace_bytes=trace_bytes)
         self._close_timeout = close_timeout
         # Feeding and stopping may come from different threads; the mapper is for one at a time.
         self._lock = threading.RLock()
         self._acquire = self._lock.acquire
         self._release = self._lock.release
         self._complained = False
-        self._publication: Publication | None = None
+        self._publication: PublishesSession | None = None
         if enabled:
             meta = SessionMeta(title=self._masker.mask(title), agent=agent, version=version)
-            self._publication = Publication(self._sink, log_url(log), meta)
+            self._publication = PARTS.publication(self._sink, log_url(log), meta)
 
     @property
     def epoch(self) -> str:
