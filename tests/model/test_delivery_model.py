@@ -18,6 +18,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "_BATCH_BYTES", 600)
 
 
+@pytest.mark.requirement("G-SINK-6", "G-SINK-7", "G-PUMP-2", "G-PUMP-4")
 @pytest.mark.timeout(1_800)
 def test_the_rules_keep_their_promises_in_every_order_of_events() -> None:
     run_state_machine_as_test(
@@ -25,6 +26,9 @@ def test_the_rules_keep_their_promises_in_every_order_of_events() -> None:
     )
 
 
+@pytest.mark.requirement(
+    "G-LOG-1", "G-LOG-2", "G-LOG-3", "G-LOG-5", "G-LOG-6", "G-READ-1", "G-READ-2", "G-READ-3"
+)
 @pytest.mark.timeout(1_800)
 def test_the_logs_answer_as_the_rules_say_and_give_readers_the_same() -> None:
     class Beside(DeliveryMachine):

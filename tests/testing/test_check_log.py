@@ -23,10 +23,32 @@ if TYPE_CHECKING:
     from compass_agent.wire import Answer, Batch
 
 
+@pytest.mark.requirement(
+    "G-LOG-1",
+    "G-LOG-2",
+    "G-LOG-3",
+    "G-LOG-4",
+    "G-LOG-5",
+    "G-LOG-6",
+    "G-READ-1",
+    "G-READ-2",
+    "G-READ-3",
+)
 async def test_the_memory_log_keeps_every_promise() -> None:
     await check_log(lambda: MemoryLog(ahead_s=0.05))
 
 
+@pytest.mark.requirement(
+    "G-LOG-1",
+    "G-LOG-2",
+    "G-LOG-3",
+    "G-LOG-4",
+    "G-LOG-5",
+    "G-LOG-6",
+    "G-READ-1",
+    "G-READ-2",
+    "G-READ-3",
+)
 async def test_the_sqlite_log_keeps_every_promise(tmp_path: Path) -> None:
     numbers = itertools.count()
 

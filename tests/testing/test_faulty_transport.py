@@ -115,6 +115,7 @@ async def pumped(plan: Iterable[Fault]) -> None:
 HARMLESS = [fault for fault in Fault if fault not in (Fault.STALL, Fault.REFUSE)]
 
 
+@pytest.mark.requirement("G-PUMP-3")
 @given(plan=st.lists(st.sampled_from(HARMLESS), max_size=5))
 def test_the_pump_loses_nothing_by_any_faults(plan: list[Fault]) -> None:
     with pytest.MonkeyPatch.context() as patched:
