@@ -106,7 +106,7 @@ def test_more_frames_than_the_lane_holds_all_arrive(tmp_path: Path, url: str) ->
 
 @pytest.mark.parametrize(
     ("content", "status"),
-    [(b"", 65), (b"just text\nmore\n", 65), (b"\x1f\x8bbroken", 65), (None, 4)],
+    [(b"", 65), (b"just text\nmore\n", 65), (b"\x1f\x8bbroken", 65), (None, 66)],
     ids=["empty", "text", "broken gzip", "missing"],
 )
 def test_what_is_no_recording_is_a_typed_error(
@@ -118,7 +118,36 @@ def test_what_is_no_recording_is_a_typed_error(
     done = compass("replay", file, "--log", url)
 
     assert done.returncode == status
-    assert len(done.stderr.splitlines()) == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "run.jsonl" in done.stderr
+
+
+def test_a_truncated_gzip_is_told_as_far_as_it_is_whole(tmp_path: Path, url: str) -> None:
+    file = tmp_path / "run.jsonl.gz"
+    noise = [json.dumps(delta(os.urandom(50).hex())).encode() for _ in range(300)]
+    file.write_bytes(gzip.compress(b"\n".join([START, TEXT, *noise]))[:-4_000])
+    done = compass("replay", file, "--session", "s1", "--log", url)
+
+    lines = lines_in(url, "s1")
+    assert done.returncode == 3
+    assert "text 0 still here" in lines
+    assert lines[-1] == "state ERRORED"
+
+
+@pytest.mark.parametrize("option", [["--session", "a.4"], ["--log", "ftp:x"]], ids=["id", "log"])
+def test_a_bad_option_is_named(option: list[str]) -> None:
+    done = compass("replay", DATA / "pi" / "err-429.jsonl", *option)
+
+    assert done.returncode == 65
+    assert done.stderr.startswith(f"compass: {option[0]} {option[1]}: ")
+
+
+def test_a_log_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "junk.db").write_bytes(b"this is no database at all, only some text" * 50)
+    done = compass("replay", DATA / "pi" / "err-429.jsonl", "--log", f"sqlite:{tmp_path}/junk.db")
+
+    assert done.returncode not in (0, 75)
+    assert "nothing was recorded" in done.stderr
 
 
 def test_the_format_can_be_said(tmp_path: Path, url: str) -> None:

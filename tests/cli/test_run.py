@@ -240,6 +240,23 @@ def test_plain_output_is_told_as_notices(url: str) -> None:
     assert ["one" in notices[0], "two" in notices[1]] == [True, True]
 
 
+def test_a_log_that_cannot_be_used_is_said_and_the_command_runs(tmp_path: Path) -> None:
+    (tmp_path / "junk.db").write_bytes(b"this is no database at all, only some text" * 50)
+    done = run(f"sqlite:{tmp_path}/junk.db", ["sh", "-c", "echo ran; exit 7"], "--tee")
+
+    assert (done.returncode, done.stdout) == (7, "ran\n")
+    assert "may not be recorded" in done.stderr
+    assert "frames are not there" in done.stderr
+
+
+def test_a_command_that_is_not_to_be_recorded_says_so(url: str) -> None:
+    off = {**os.environ, "COMPASS_OFF": "1"}
+    done = compass("run", "--session", "s1", "--log", url, "--", "true", env=off)
+
+    assert done.returncode == 0
+    assert "nothing is recorded" in done.stderr
+
+
 def test_secrets_of_the_environment_are_masked(tmp_path: Path, url: str) -> None:
     command = agent(tmp_path, message_start(), delta("key "), delta("abc-"), delta("12345"))
     done = compass(

@@ -253,6 +253,26 @@ def test_an_exit_while_a_retry_waits_is_errored_again() -> None:
     assert exited(mapper, 0)[1:] == ["state ERRORED"]
 
 
+@pytest.mark.parametrize("code", [1, -9])
+def test_a_death_while_a_retry_waits_is_a_failure_of_its_own(code: int) -> None:
+    mapper = new_mapper(RUN, message_start(), FAILED, run_end(FAILED), RETRY)
+
+    content, state = exited(mapper, code, stderr_tail="out of quota")
+    assert content.startswith("ERROR - The agent ")
+    assert content.endswith("out of quota")
+    assert state == "state ERRORED"
+
+
+def test_failed_ends_without_their_starts_are_told_each() -> None:
+    second = assistant_end("error", errorMessage="another")
+    mapper = new_mapper(RUN, TURN, FAILED)
+
+    assert described(mapper.map(second)) == ["ERROR - another", "state ERRORED"]
+    mapper.map(RUN)
+    assert described(mapper.map(FAILED))[-2:] == TOLD
+    assert mapper.map(run_end(FAILED)) == []
+
+
 @pytest.mark.parametrize(
     ("code", "said"),
     [

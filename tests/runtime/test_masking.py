@@ -66,9 +66,43 @@ def test_a_secret_given_one_character_at_a_time_is_masked(tmp_path: Path) -> Non
     assert MASK.encode() in stored
 
 
+@pytest.mark.parametrize(
+    "between",
+    [
+        {"type": "queue_update"},
+        delta("pondering", "thinking_delta"),
+        delta("", "thinking_end"),
+        tool_update("x", call="other"),
+    ],
+    ids=["talk", "thinking", "step", "tool"],
+)
+def test_a_secret_split_around_another_event_is_masked(tmp_path: Path, between: Any) -> None:
+    url = f"sqlite:{tmp_path / 'log.db'}"
+    with open_session("s1", log=url, secrets=[SECRET]) as session:
+        for event in (message_start(), delta(SECRET[:9]), between, delta(SECRET[9:])):
+            session.feed(event)
+
+    texts = [frame.typed_event.assistant_text.text for frame in frames_in(url, "s1")]
+    assert "".join(texts) == MASK
+
+
+def test_links_and_reasons_of_the_host_are_masked(tmp_path: Path) -> None:
+    url = f"sqlite:{tmp_path / 'log.db'}"
+    with open_session("s1", log=url, secrets=[SECRET]) as session:
+        session.notice("see", link=f"http://h/{SECRET}")
+        session.inject("steer", SECRET, SECRET, SECRET)
+        session.abort(SECRET, stopped_by=SECRET)
+        session.fail(ValueError(SECRET))
+
+    assert SECRET not in str(frames_in(url, "s1"))
+
+
 def test_what_only_begins_like_a_secret_is_told_in_full_and_in_order(tmp_path: Path) -> None:
     stored = told(
-        tmp_path, message_start(), delta("hunter"), delta("s"), delta("hunter"), tool_start()
+        tmp_path,
+        message_start(),
+        *(delta("hunter"), delta("s"), delta("hunter"), assistant_end(text="x")),
+        tool_start(),
     )
 
     assert stored.index(b"hunters") < stored.rindex(b"hunter") < stored.index(b"bash")
@@ -76,7 +110,11 @@ def test_what_only_begins_like_a_secret_is_told_in_full_and_in_order(tmp_path: P
 
 def test_output_so_far_never_ends_within_a_secret(tmp_path: Path) -> None:
     stored = told(
-        tmp_path, tool_start(), tool_update(f"key {SECRET[:10]}"), tool_end(f"key {SECRET}")
+        tmp_path,
+        tool_start(),
+        tool_update(f"key {SECRET[:10]}"),
+        tool_update({"content": [{"type": "text", "text": f"key {SECRET[:10]}"}]}),
+        tool_end(f"key {SECRET}"),
     )
 
     assert SECRET[:10].encode() not in stored

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import threading
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -213,6 +215,57 @@ def test_a_log_that_cannot_be_opened_never_reaches_the_agent(
 
     assert session.statistics().priority.waiting == 4
     assert any("could not be opened" in record.message for record in caplog.records)
+
+
+def test_a_machine_without_threads_to_spare_never_reaches_the_agent(
+    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_thread(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    with open_session("s1", log=url) as session:
+        session.feed(message_start())
+    monkeypatch.undo()
+
+    assert session.statistics().priority.waiting == 3
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("timeout", [0.2, 1.0])
+def test_closing_keeps_its_time_when_the_log_is_locked(url: str, timeout: float) -> None:
+    with open_session("s1", log=url):
+        pass
+    other = sqlite3.connect(url.removeprefix("sqlite:"), isolation_level=None)
+    try:
+        other.execute("BEGIN EXCLUSIVE")
+        with contextlib.ExitStack() as stack:
+            session = stack.enter_context(open_session("s1", log=url, close_timeout=timeout))
+            session.notice("x")
+            before = time.monotonic()
+        spent = time.monotonic() - before
+    finally:
+        other.rollback()
+        other.close()
+
+    assert spent < timeout + 0.8
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join(10)
+
+
+@pytest.mark.parametrize("odd", [None, 5, {"message": "odd"}, ValueError("odd")])
+def test_odd_texts_of_the_host_are_told(url: str, odd: Any) -> None:
+    with open_session("s1", log=url) as session:
+        session.notice(odd)
+        session.inject(odd, odd, odd)
+        session.abort(odd, stopped_by=odd)
+
+    assert [line.split()[0] for line in lines_in(url, "s1")[1:4]] == [
+        "notice",
+        "injection",
+        "ABORTED",
+    ]
 
 
 def test_frames_arrive_while_the_host_is_busy(url: str) -> None:

@@ -6,10 +6,15 @@ __all__ = (
     "EXIT_FAILED",
     "EXIT_FAILED_FOR_NOW",
     "EXIT_FAULT",
+    "EXIT_INPUT",
     "EXIT_INTERRUPTED",
+    "EXIT_IO",
+    "EXIT_NOT_ONE",
+    "EXIT_NO_INPUT",
     "EXIT_OK",
     "EXIT_PIPE_CLOSED",
     "EXIT_USAGE",
+    "CommandError",
     "guarded",
     "session_exit",
 )
@@ -33,8 +38,28 @@ EXIT_FAILED = 3
 """The session failed; trying again does not help, or it is not known whether it does."""
 EXIT_FAILED_FOR_NOW = 75
 """The session failed and the same may succeed later (EX_TEMPFAIL)."""
+EXIT_NOT_ONE = 4
+"""No session fits, or several do; as `not_found`."""
+EXIT_INPUT = 65
+"""The input is not what the command takes (EX_DATAERR)."""
+EXIT_NO_INPUT = 66
+"""The input is not there, or cannot be read (EX_NOINPUT)."""
+EXIT_IO = 74
+"""An output cannot be written (EX_IOERR)."""
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
+
+
+class CommandError(Exception):
+    """The command cannot do what its command line asks for; the text says why, for a person.
+
+    Attributes:
+        exit_status: The exit status of the command.
+    """
+
+    def __init__(self, message: str, exit_status: int = EXIT_INPUT) -> None:
+        super().__init__(message)
+        self.exit_status = exit_status
 
 
 def session_exit(state: int, last_error: SessionError | None) -> int:
@@ -65,7 +90,8 @@ def guarded(command: Callable[[], int], *, as_json: bool = False) -> int:
     """
     try:
         status = command()
-        sys.stdout.flush()
+        if sys.stdout is not None:  # None: it was closed at the start
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - users get no traceback, whatever it is
@@ -77,6 +103,11 @@ def _failed(error: Exception, *, as_json: bool) -> int:
     if isinstance(error, BrokenPipeError):
         _forget_stdout()
         return EXIT_PIPE_CLOSED
+    if isinstance(error, CommandError):
+        return _told(str(error), error.exit_status, as_json=as_json)
+    if isinstance(error, OSError):
+        _forget_stdout()
+        return _told(error.strerror or type(error).__name__, EXIT_IO, as_json=as_json)
     from compass_agent.errors.codes import ErrorCode, OperationError  # noqa: PLC0415 - as above
 
     if not isinstance(error, OperationError):
@@ -91,6 +122,18 @@ def _failed(error: Exception, *, as_json: bool) -> int:
         else:
             print(f"compass: {error.message}\n{error.guidance}", file=sys.stderr)
     return error.exit_status
+
+
+def _told(message: str, exit_status: int, *, as_json: bool) -> int:
+    with contextlib.suppress(OSError):
+        if as_json:
+            import json  # noqa: PLC0415 - only for this
+
+            message = json.dumps({"success": False, "message": message})
+        else:
+            message = f"compass: {message}"
+        print(message, file=sys.stderr)
+    return exit_status
 
 
 def _only(error: Exception) -> Exception:

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = (
     "add_log_option",
     "add_look_options",
+    "log_exists",
     "open_reading",
     "prepare_streams",
     "say",
@@ -17,6 +18,7 @@ import contextlib
 import io
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -62,6 +64,18 @@ async def open_reading(url: str | None) -> AsyncGenerator[ReadLog]:
         yield log
     finally:
         await log.aclose()
+
+
+def log_exists(url: str | None) -> bool:
+    """Tell whether there is anything to read at `url`: only writers make the file of a log.
+
+    Raises:
+        OperationError: `unsupported_input`: no such kind of log in this version.
+    """
+    from compass_agent.log import log_url  # noqa: PLC0415 - dear to import
+
+    scheme, _, path = log_url(url).partition(":")
+    return scheme != "sqlite" or Path(path).expanduser().exists()
 
 
 def prepare_streams() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 __all__ = ("Recording",)
 
-import gzip
 import json
 import sys
 import zlib
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compass_agent.adapters import detect
-from compass_agent.errors import ErrorCode, OperationError
+from compass_agent.cli.exits import EXIT_NO_INPUT, CommandError
 from compass_agent.events.readable import as_list, as_object
 
 if TYPE_CHECKING:
@@ -41,21 +40,17 @@ class Recording:
 
     @classmethod
     def open(cls, name: str) -> Recording:
-        """Read a file, `-` for standard input; gzip is unpacked.
+        """Read a file, `-` for standard input; gzip is unpacked, as far as it is whole.
 
         Raises:
-            OperationError: `not_found`, `permission_denied`, or `unsupported_input`.
+            CommandError: It is not there, cannot be read, or is no gzip although it says so.
         """
         try:
-            data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-            if data.startswith(_GZIP_MAGIC):
-                data = gzip.decompress(data)
-        except FileNotFoundError as error:
-            raise OperationError(ErrorCode.NOT_FOUND) from error
-        except PermissionError as error:
-            raise OperationError(ErrorCode.PERMISSION_DENIED) from error
-        except (OSError, EOFError, zlib.error) as error:
-            raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+            data = _standard_input() if name == "-" else Path(name).read_bytes()
+        except OSError as error:
+            raise CommandError(f"{name}: {error.strerror}", EXIT_NO_INPUT) from error
+        if data.startswith(_GZIP_MAGIC):
+            data = _unpacked(name, data)
         return cls(Path(name).name, data, {} if name == "-" else _read_meta(Path(name)))
 
     @property
@@ -100,12 +95,15 @@ class Recording:
         """Check that the first lines are of an agent that is known.
 
         Raises:
-            OperationError: `unsupported_input`, when none is.
+            CommandError: None is.
         """
         for _, line in zip(range(_LINES_TO_LOOK_AT), self.lines(), strict=False):
             if detect(line) is not None:
                 return
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+        raise CommandError(
+            f"{self.name}: none of its first lines is of an agent that is known; "
+            "--format pi takes it all the same"
+        )
 
     def delays(self, within: float | None = None) -> list[float]:
         """Return when each line came, in seconds after the first.
@@ -128,6 +126,27 @@ class Recording:
         return times
 
 
+def _standard_input() -> bytes:
+    if sys.stdin is None:  # it was closed at the start
+        raise CommandError("standard input is closed", EXIT_NO_INPUT)
+    return sys.stdin.buffer.read()
+
+
+def _unpacked(name: str, packed: bytes) -> bytes:
+    """Unpack gzip, of several members too; what comes before a damage is kept."""
+    pieces: list[bytes] = []
+    while packed:
+        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        try:
+            pieces.append(member.decompress(packed))
+        except zlib.error as error:
+            if not any(pieces):
+                raise CommandError(f"{name}: damaged gzip") from error
+            break
+        packed = member.unused_data
+    return b"".join(pieces)
+
+
 def _read_meta(path: Path) -> Mapping[str, object]:
     for candidate in (Path(f"{path}.meta.json"), path.with_suffix(".meta.json")):
         try:
@@ -135,7 +154,7 @@ def _read_meta(path: Path) -> Mapping[str, object]:
         except OSError:
             continue
         except (ValueError, RecursionError) as error:
-            raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+            raise CommandError(f"{candidate}: not JSON") from error
     return {}
 
 

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 import anyio
 
 from compass_agent.adapters.pi import Adapter
-from compass_agent.cli.exits import session_exit
+from compass_agent.cli.exits import CommandError, session_exit
 from compass_agent.cli.options import add_log_option
 from compass_agent.cli.progress import Progress
 from compass_agent.cli.recording import Recording
 from compass_agent.cli.told import (
     add_session_options,
-    new_session_id,
     secrets_of,
+    session_id_of,
     tell_outcome,
     tell_session,
+    unusable_log,
 )
 from compass_agent.runtime import Session, open_session
 
@@ -57,7 +58,10 @@ async def _run(options: argparse.Namespace) -> int:
     recording = Recording.open(options.file)
     if options.format == "auto":
         recording.require_known_format()
-    session_id: str = options.session or new_session_id("replay")
+    session_id = session_id_of(options, "replay")
+    unusable = await unusable_log(options)
+    if unusable is not None:
+        raise CommandError("nothing was recorded", unusable.exit_status)
     session = open_session(
         session_id,
         log=options.log,
@@ -67,7 +71,7 @@ async def _run(options: argparse.Namespace) -> int:
         secrets=secrets_of(options),
         trace_capacity=_TRACE_CAPACITY,
     )
-    tell_session(options, session_id)
+    tell_session(options, session)
     delays = recording.delays(options.within) if options.pace else None
     async with session:
         await _feed(session, recording, delays)

@@ -15,14 +15,15 @@ import anyio
 from compass_agent.adapters.pi import Adapter
 from compass_agent.cli.child import Child, StartError
 from compass_agent.cli.exits import session_exit
-from compass_agent.cli.options import add_log_option
+from compass_agent.cli.options import add_log_option, say
 from compass_agent.cli.pass_on import PassOn
 from compass_agent.cli.told import (
     add_session_options,
-    new_session_id,
     secrets_of,
+    session_id_of,
     tell_outcome,
     tell_session,
+    unusable_log,
 )
 from compass_agent.runtime import Session, open_session
 
@@ -37,7 +38,7 @@ HELP = "run an agent's command and record its session"
 _SIGNAL_BASE = 128
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-# A command that floods is read at full speed: what waits is bounded by this, not by a reader.
+# A command that floods waits for its mapping, never for a reader: what waits then is bounded.
 _TRACE_CAPACITY = 65_536
 _TRACE_BYTES = 64 * 1024 * 1024
 
@@ -64,11 +65,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _run(options: argparse.Namespace) -> int:
-    session_id: str = options.session or new_session_id("run")
     command: list[str] = options.command
     secrets = secrets_of(options)
+    if await unusable_log(options) is not None:
+        say("the command runs all the same; its session may not be recorded")
     session = open_session(
-        session_id,
+        session_id_of(options, "run"),
         log=options.log,
         title=options.title or " ".join(command)[:200],
         agent=os.path.basename(command[0]),  # noqa: PTH119 - a name, not a path of ours
@@ -76,10 +78,12 @@ async def _run(options: argparse.Namespace) -> int:
         trace_capacity=_TRACE_CAPACITY,
         trace_bytes=_TRACE_BYTES,
     )
-    tell_session(options, session_id)
-    async with session:
-        runner = _Runner(session, Adapter(secrets=secrets), tee=options.tee)
-        status = await runner.run(command)
+    tell_session(options, session)
+    # Signals are taken until the session is closed: Ctrl-C must not cut off its end.
+    with anyio.open_signal_receiver(*_STOP_SIGNALS) as signals:
+        async with session:
+            runner = _Runner(session, Adapter(secrets=secrets), tee=options.tee)
+            status = await runner.run(command, signals)
     tell_outcome(options, session)
     return status
 
@@ -93,21 +97,20 @@ class _Runner:
         self._tee = PassOn(sys.stdout.fileno()) if tee else None
         self._stopped_by: signal.Signals | None = None
 
-    async def run(self, command: list[str]) -> int:
+    async def run(self, command: list[str], signals: AsyncIterator[signal.Signals]) -> int:
         """Run the command to its end; return the exit status."""
-        with anyio.open_signal_receiver(*_STOP_SIGNALS) as signals:
+        try:
+            child = await Child.start(command)
+        except StartError as error:
+            self._feed(self._adapter.end(start_failure=str(error)))
+            return error.exit_status
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._stop_on_signals, signals, child)
             try:
-                child = await Child.start(command)
-            except StartError as error:
-                self._feed(self._adapter.end(start_failure=str(error)))
-                return error.exit_status
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._stop_on_signals, signals, child)
-                try:
-                    await child.run(self._on_output)
-                finally:
-                    child.kill()
-                tasks.cancel_scope.cancel()
+                await child.run(self._on_output)
+            finally:
+                child.kill()
+            tasks.cancel_scope.cancel()
         code = await child.wait()
         self._feed(self._adapter.end(exit_code=code, stderr_tail=child.stderr_tail))
         return self._exit_status(code)

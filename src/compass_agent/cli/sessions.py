@@ -14,6 +14,7 @@ from compass_agent.cli.exits import EXIT_OK
 from compass_agent.cli.options import (
     add_log_option,
     add_look_options,
+    log_exists,
     open_reading,
     say,
     style_of,
@@ -37,8 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit",
         metavar="N",
         type=_count,
-        default=_LIMIT,
-        help=f"show at most this many, 0 for all (default: {_LIMIT})",
+        help=f"show at most this many, 0 for all (default: {_LIMIT}, with --json all)",
     )
     add_look_options(parser)
 
@@ -51,8 +51,9 @@ def run(options: argparse.Namespace) -> int:
     """
     import anyio  # noqa: PLC0415 - dear to import
 
-    rows = anyio.run(_rows, options.log)
-    shown = rows[: options.limit] if options.limit else rows
+    rows = anyio.run(_rows, options.log) if log_exists(options.log) else []
+    limit = (0 if options.json else _LIMIT) if options.limit is None else options.limit
+    shown = rows[:limit] if limit else rows
     if options.json:
         _print_json(shown)
     elif shown:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ("add_session_options", "new_session_id", "secrets_of", "tell_outcome", "tell_session")
+__all__ = (
+    "add_session_options",
+    "new_session_id",
+    "secrets_of",
+    "session_id_of",
+    "tell_outcome",
+    "tell_session",
+    "unusable_log",
+)
 
 import datetime as dt
 import os
@@ -10,8 +18,11 @@ import secrets
 import shlex
 from typing import TYPE_CHECKING
 
+from compass_agent.cli.exits import CommandError
 from compass_agent.cli.options import say
-from compass_agent.frames import AgentSessionState
+from compass_agent.errors import OperationError
+from compass_agent.frames import AgentSessionState, check_session_id
+from compass_agent.log import log_url, open_log
 from compass_agent.view.failure import explain
 from compass_agent.view.neutralise import one_line
 
@@ -47,11 +58,51 @@ def new_session_id(kind: str) -> str:
     return f"{kind}-{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
-def tell_session(options: argparse.Namespace, session_id: str) -> None:
-    """Say which session is recorded and how to tail it."""
-    if not options.quiet:
+def session_id_of(options: argparse.Namespace, kind: str) -> str:
+    """Return the id that the user gave, else a new one.
+
+    Raises:
+        CommandError: What the user gave can name no session.
+    """
+    given: str | None = options.session
+    try:
+        return new_session_id(kind) if given is None else check_session_id(given)
+    except OperationError as error:
+        raise CommandError(
+            f"--session {given}: an id is a letter, digit or underscore, then up to 127 of those, "
+            "colons and hyphens"
+        ) from error
+
+
+async def unusable_log(options: argparse.Namespace) -> OperationError | None:
+    """Return why the log cannot be used now, having said so; None: it can.
+
+    Raises:
+        CommandError: `--log` names no log that this version knows.
+    """
+    try:
+        url = log_url(options.log)
+    except OperationError as error:
+        raise CommandError(
+            f"--log {options.log}: no such log; this version has sqlite:PATH and memory:NAME"
+        ) from error
+    if url.startswith("memory:"):
+        return None
+    try:
+        await open_log(url).aclose()
+    except OperationError as error:
+        say(f"{url}: {error.message}")
+        return error
+    return None
+
+
+def tell_session(options: argparse.Namespace, session: Session) -> None:
+    """Say which session is recorded and how to tail it, or that nothing is."""
+    if not session.enabled:
+        say("COMPASS_OFF is set: nothing is recorded")
+    elif not options.quiet:
         log = f" --log {shlex.quote(options.log)}" if options.log else ""
-        say(f"session {session_id}; to follow it: compass tail {session_id}{log}")
+        say(f"session {session.session_id}; to follow it: compass tail {session.session_id}{log}")
 
 
 def tell_outcome(options: argparse.Namespace, session: Session) -> None:
@@ -64,6 +115,9 @@ def tell_outcome(options: argparse.Namespace, session: Session) -> None:
         http = f" ({cause.http})" if cause.http else ""
         say(f"{cause.title}{http}: {one_line(cause.headline)}")
         say(cause.guidance)
-    lost = session.statistics().trace.lost
-    if lost:
-        say(f"{lost} trace frames were lost; readers are told where")
+    now = session.statistics()
+    unsent = now.priority.waiting + now.priority.in_doubt
+    if unsent:
+        say(f"the session log could not be reached: {unsent + now.trace.lost} frames are not there")
+    elif now.trace.lost:
+        say(f"{now.trace.lost} trace frames were lost; readers are told where")

@@ -44,7 +44,10 @@ class EpochHead:
         frames: How many frames are stored.
         state: The number of the AgentSessionState, as the priority frames tell it. The session's
             state is that of its current epoch alone.
-        error: The encoded SessionError of the current work; None: no failure.
+        error: The encoded SessionError that was told last; None: there is none, or later work went
+            well.
+        resumed: Work went on after `error`: it counts again only if that ends ERRORED without a
+            reason of its own, as when an agent gives up its retries.
         end: The end mark; None: the epoch has not ended.
         marks: Why frames are missing, where it is not simply that they were dropped.
         told: The answers to the last batches.
@@ -63,6 +66,7 @@ class EpochHead:
     frames: int = 0
     state: int = 0
     error: bytes | None = None
+    resumed: bool = False
     end: EndMark | None = None
     marks: tuple[Mark, ...] = ()
     told: Told = ()

@@ -249,15 +249,18 @@ def _after(
 
 def _with_status(head: EpochHead, priority: list[SessionFrame]) -> EpochHead:
     """Return the epoch with the state and the failure as these priority frames tell them."""
-    state, error = head.state, head.error
+    state, error, resumed = head.state, head.error, head.resumed
     for frame in priority:
         if frame.state:
             state = frame.state
             if state == AgentSessionState.AGENT_SESSION_STATE_WORKING:
-                error = None
+                resumed = True
+            elif resumed:
+                failed = state == AgentSessionState.AGENT_SESSION_STATE_ERRORED
+                error, resumed = error if failed else None, False
         if is_session_error(frame):
-            error = frame.typed_event.session_error.SerializeToString()
-    return replace(head, state=state, error=error)
+            error, resumed = frame.typed_event.session_error.SerializeToString(), False
+    return replace(head, state=state, error=error, resumed=resumed)
 
 
 def summarise(session: str, head: EpochHead, frames: int, now_ms: int) -> SessionSummary:
@@ -276,7 +279,9 @@ def summarise(session: str, head: EpochHead, frames: int, now_ms: int) -> Sessio
         session=session,
         epoch=head.epoch,
         state=state,
-        last_error=None if head.error is None else SessionError.FromString(head.error),
+        last_error=None
+        if head.error is None or head.resumed
+        else SessionError.FromString(head.error),
         title=head.meta.title,
         agent=head.meta.agent,
         version=head.meta.version,

@@ -103,6 +103,7 @@ def _run_started(state: MappingState, event: RunStarted) -> Frames:
         if not state.retrying:
             state.told.clear()
     state.turn_settled = False
+    state.message_told = False
     return state.work()
 
 
@@ -154,17 +155,27 @@ def _message_started(state: MappingState, event: MessageStarted) -> Frames:
 def _message_failed(state: MappingState, failure: Failure) -> Frames:
     state.message_open = False
     state.turn_settled = True
-    if state.message_told:
+    if state.message_told and state.told.covers(failure.message):
         return []
     state.last_message_failed = not failure.aborted
     return state.tell(failure)
 
 
 def _message_ended(state: MappingState, event: MessageEnded) -> Frames:
-    if event.failure is not None:
-        return _message_failed(state, event.failure)
     if event.role != "assistant":
         return []
+    told = state.message_told
+    frames = _assistant_ended(state, event, told=told)
+    # What fails next is of another message, also when its start was never seen.
+    state.message_told = False
+    return frames
+
+
+def _assistant_ended(state: MappingState, event: MessageEnded, *, told: bool) -> Frames:
+    if event.failure is not None:
+        state.message_open = False
+        state.turn_settled = True
+        return [] if told else _message_failed(state, event.failure)
     was_open, state.message_open = state.message_open, False
     state.turn_settled = True
     state.last_message_failed = False
@@ -268,9 +279,11 @@ def _agent_exited(state: MappingState, event: AgentExited) -> Frames:
     if event.start_failure:
         failure = Failure(aborted=False, message=event.start_failure, code="adapter.start_failed")
         return state.tell(failure)
-    if state.last_message_failed:
+    died_at_work = bool(event.exit_code) and not state.failed
+    if state.last_message_failed and not died_at_work:
         state.failed = True
-        return [state.build.notice(f"{how}; its last message had failed"), *state.settle()]
+        tail = f": {event.stderr_tail.strip()}" if event.stderr_tail.strip() else ""
+        return [state.build.notice(f"{how}; its last message had failed{tail}"), *state.settle()]
     if not event.exit_code and not open_work:
         missing = " without the closing event of its run" if run_open else ""
         frames = [state.build.notice(how + missing)]

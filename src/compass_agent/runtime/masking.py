@@ -9,13 +9,25 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from compass_agent.errors.redaction import MASK
-from compass_agent.events import TextDelta, ThinkingDelta, ToolUpdated, decode
+from compass_agent.events import (
+    AgentExited,
+    MessageEnded,
+    MessageFailed,
+    MessageStarted,
+    RunEnded,
+    TextDelta,
+    ThinkingDelta,
+    ToolUpdated,
+    TurnEnded,
+    decode,
+)
 from compass_agent.events.readable import is_list, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _DEPTH = 64
+_BORDERS = (AgentExited, MessageEnded, MessageFailed, MessageStarted, RunEnded, TurnEnded)
 
 
 class Masker:
@@ -32,7 +44,8 @@ class Masker:
         values = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
         self._secrets = tuple(values)
         self._pattern = re.compile("|".join(re.escape(value) for value in values) or r"(?!)")
-        self._held: TextDelta | ThinkingDelta | None = None
+        # What is held back of the answer and of the reasoning of the current message.
+        self._held: dict[type[TextDelta | ThinkingDelta], str] = {}
 
     def __bool__(self) -> bool:
         return bool(self._secrets)
@@ -47,28 +60,33 @@ class Masker:
         if isinstance(inner, TextDelta | ThinkingDelta):
             return self._feed_delta(inner)
         masked = self._mask_value(inner, 0)
-        if isinstance(masked, ToolUpdated) and isinstance(masked.result, str):
+        if isinstance(masked, ToolUpdated):
             # The output so far may end within a secret; the rest comes with the next update.
-            shown, _ = self._split(masked.result)
-            masked = dataclasses.replace(masked, result=shown)
-        return [*self.flush(), masked]
+            masked = dataclasses.replace(masked, result=self._cut_value(masked.result, 0))
+        # Readers join the deltas of a message, whatever comes between them.
+        return [*self.flush(), masked] if isinstance(inner, _BORDERS) else [masked]
 
     def flush(self) -> list[object]:
         """Return what is held back: no more of it will come."""
-        held, self._held = self._held, None
-        return [] if held is None else [held]
+        held, self._held = self._held, {}
+        return [kind(text) for kind, text in held.items()]
 
     def _feed_delta(self, delta: TextDelta | ThinkingDelta) -> list[object]:
-        before: list[object] = []
-        text = delta.text
-        if self._held is not None:
-            if type(self._held) is type(delta):
-                text = self._held.text + text
-            else:
-                before.append(self._held)
-        shown, held = self._split(self.mask(text))
-        self._held = type(delta)(held) if held else None
-        return [*before, type(delta)(shown)] if shown else before
+        kind = type(delta)
+        shown, held = self._split(self.mask(self._held.pop(kind, "") + delta.text))
+        if held:
+            self._held[kind] = held
+        return [kind(shown)] if shown else []
+
+    def _cut_value(self, value: Any, depth: int) -> Any:
+        """Return `value` without the ends of texts that begin a secret."""
+        if isinstance(value, str):
+            return self._split(value)[0]
+        if is_object(value) and depth <= _DEPTH:
+            return {key: self._cut_value(item, depth + 1) for key, item in value.items()}
+        if is_list(value) and depth <= _DEPTH:
+            return [self._cut_value(item, depth + 1) for item in value]
+        return value
 
     def _split(self, text: str) -> tuple[str, str]:
         """Split off the longest end of `text` that begins a secret."""

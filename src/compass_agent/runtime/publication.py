@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ("Publication",)
 
 import logging
+import threading
 from typing import TYPE_CHECKING
 
 import anyio
@@ -29,8 +30,8 @@ _logger = logging.getLogger("compass_agent.runtime")
 # One thread and one loop for all sessions of the process; the last session to close ends it.
 _threads = BlockingPortalProvider("asyncio")
 
-# A call into the log that cannot be interrupted (a busy SQLite file) may outlast the deadline.
-_GRACE_S = 1.0
+# The part of the time for closing in which frames are sent; the rest is for closing the log.
+_DRAINING = 0.8
 
 
 class Publication:
@@ -63,15 +64,20 @@ class Publication:
         if portal is None or served is None or closing is None:
             return
         self._portal = None
-        self._timeout = timeout
+        self._timeout = timeout * _DRAINING
         try:
             portal.start_task_soon(closing.set)
-            served.result(timeout + _GRACE_S)
-        except Exception:
-            _logger.exception("session %s could not be closed in time", self._sink.session_id)
-            served.cancel()
+            served.result(timeout)
+        except Exception as error:  # noqa: BLE001 - nothing may reach the agent
+            why = "in time" if isinstance(error, TimeoutError) else f"({error!r})"
+            _logger.warning("session %s could not be closed %s", self._sink.session_id, why)
         finally:
-            _threads.__exit__(None, None, None)
+            if served.done():
+                _threads.__exit__(None, None, None)
+            else:
+                # A busy SQLite file holds its caller for seconds: the thread ends after that.
+                leave = threading.Thread(target=_threads.__exit__, args=(None, None, None))
+                leave.start()
 
     async def _serve(self, closing: anyio.Event) -> None:
         delay = 0.05
@@ -81,7 +87,7 @@ class Publication:
                     await self._publish(shared, closing)
                     return
             except OperationError as error:
-                _logger.warning("the session log could not be opened: %r", error)
+                _logger.warning("the session log could not be opened: %s", error)
             if closing.is_set():
                 return
             with anyio.move_on_after(delay):

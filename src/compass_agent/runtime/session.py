@@ -14,6 +14,7 @@ import anyio
 from anyio import to_thread
 
 from compass_agent.errors import describe_failure
+from compass_agent.events import readable_text
 from compass_agent.frames import (
     AgentSessionState,
     SessionErrorKind,
@@ -44,6 +45,11 @@ _KINDS = {
 }
 
 
+def _text(value: object) -> str:
+    """Return what a host gave for a text; whatever it is, it is told."""
+    return value if isinstance(value, str) else readable_text(value)
+
+
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
@@ -51,8 +57,8 @@ def _now_ms() -> int:
 class Session:
     """One session of one agent: feed it what the agent does, and whoever tails it sees.
 
-    Use it as a context manager, `with` or `async with`; `open_session` makes one. Nothing but
-    entering it raises, and nothing waits: frames are published by a thread of its own.
+    Use it as a context manager, `with` or `async with`; `open_session` makes one. Once it is made,
+    nothing of it raises and nothing waits: frames are published by a thread of its own.
 
     Leaving the block with an exception tells the failure (a cancellation or an interrupt: the stop)
     and lets the exception go on unchanged. Leaving it normally ends the session as STOPPED, unless
@@ -89,6 +95,11 @@ class Session:
         if enabled:
             meta = SessionMeta(title=self._masker.mask(title), agent=agent, version=version)
             self._publication = PARTS.publication(self._sink, log_url(log), meta)
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anything is recorded: not with `COMPASS_OFF=1`."""
+        return self._enabled
 
     @property
     def epoch(self) -> str:
@@ -139,7 +150,7 @@ class Session:
 
     def _complain(self, error: Exception) -> None:
         if not self._complained:
-            _logger.error("session %s: an event was lost", self.session_id, exc_info=error)
+            _logger.error("session %s goes on with a loss", self.session_id, exc_info=error)
         self._complained = True
 
     def _flush(self) -> None:
@@ -190,8 +201,8 @@ class Session:
         self._tell(
             lambda: self._mapper.session_error(
                 SessionErrorKind.SESSION_ERROR_KIND_ABORTED,
-                self._masker.mask(reason),
-                stopped_by=self._masker.mask(stopped_by),
+                self._masker.mask(_text(reason)),
+                stopped_by=self._masker.mask(_text(stopped_by)),
             )
         )
 
@@ -215,23 +226,25 @@ class Session:
             from_handle: Who sent it.
             traceparent: W3C trace context of the sender.
         """
-        texts = (message_id, from_handle, traceparent)
+        texts = [self._masker.mask(_text(text)) for text in (message_id, from_handle, traceparent)]
+        unknown = SessionInjectionKind.SESSION_INJECTION_KIND_UNSPECIFIED
         self._tell(
-            lambda: [
-                self._mapper.session_injection(
-                    _KINDS[kind], *(self._masker.mask(text) for text in texts)
-                )
-            ]
+            lambda: [self._mapper.session_injection(_KINDS.get(_text(kind), unknown), *texts)]
         )
 
     def notice(self, text: str, link: str | None = None) -> None:
         """Tell a line of information. Never raises."""
-        self._tell(lambda: [self._mapper.notice(self._masker.mask(text), link)])
+        shown = self._masker.mask(_text(text))
+        target = None if link is None else self._masker.mask(_text(link))
+        self._tell(lambda: [self._mapper.notice(shown, target)])
 
     def _enter(self) -> None:
         if self._publication is not None:
             self._emit(self._mapper.lifecycle(AgentSessionState.AGENT_SESSION_STATE_STARTING))
-            self._publication.start()
+            try:
+                self._publication.start()
+            except Exception as error:  # noqa: BLE001 - such as: no thread can be started
+                self._complain(error)
 
     def _leave(self, error: BaseException | None) -> None:
         """Emit how the block was left, and the end."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Outcome:
-    """Follows state and last failure; later work clears the failure before it.
+    """Follows state and last failure; later work that goes well clears the failure before it.
 
     Attributes:
         state: The number of the last AgentSessionState; None: none was read.
@@ -28,6 +28,7 @@ class Outcome:
     state: int | None = None
     error: SessionError | None = None
     ended: bool = False
+    _before: SessionError | None = None
 
     def push(self, item: Item) -> None:
         """Take one item. A late frame tells of the past and changes nothing.
@@ -39,11 +40,9 @@ class Outcome:
             case FrameItem(late=False):
                 frame = decode_frame(item.data)
                 if frame.state:
-                    self.state = frame.state
-                    if frame.state in {STARTING, WORKING}:
-                        self.error = None
+                    self._move(frame.state)
                 if frame.typed_event.HasField("session_error"):
-                    self.error = frame.typed_event.session_error
+                    self.error, self._before = frame.typed_event.session_error, None
             case End():
                 self.state, self.ended = item.state, True
             case StateSignal():
@@ -51,6 +50,16 @@ class Outcome:
                 if self.state != ERRORED:
                     self.state = item.state
             case Reset():
-                self.state, self.error, self.ended = None, None, False
+                self.state, self.error, self.ended, self._before = None, None, False, None
             case _:
                 pass
+
+    def _move(self, state: int) -> None:
+        self.state = state
+        if state in {STARTING, WORKING}:
+            self.error, self._before = None, self.error or self._before
+        elif state == ERRORED:
+            # Work that ends so without a reason of its own, such as a retry that is given up.
+            self.error, self._before = self.error or self._before, None
+        else:
+            self._before = None

@@ -78,6 +78,7 @@ class TextRenderer:
         # Epochs: an answer is being written; work was seen and neither its end nor its failure.
         self._answering: set[str] = set()
         self._working: set[str] = set()
+        self._failed: set[str] = set()  # and nothing has gone well since
 
     @property
     def width(self) -> int | None:
@@ -183,13 +184,19 @@ class TextRenderer:
             self._close_tools(item.epoch, ToolStatus.FAILED, entry.at_ms)
         self._write(entry)
         if state == ERRORED and item.epoch in self._working:
-            self._entries.remark("the agent stopped unexpectedly and no reason was reported")
+            self._entries.remark(
+                "the failure above was the last word"
+                if item.epoch in self._failed
+                else "the agent stopped unexpectedly and no reason was reported"
+            )
         if state in SETTLED:
             self._answering.discard(item.epoch)
         if state in {STARTING, WORKING}:
             self._working.add(item.epoch)
         else:
             self._working.discard(item.epoch)
+            if state != ERRORED:
+                self._failed.discard(item.epoch)
 
     def _message(
         self, item: FrameItem, event: SessionEvent, word: str, message_id: str, text: str
@@ -264,6 +271,7 @@ class TextRenderer:
             self._entries.remark("the answer above is not complete")
         self._answering.discard(item.epoch)
         self._working.discard(item.epoch)
+        self._failed.add(item.epoch)
 
 
 def _first_time(items: Sequence[Item]) -> int | None:

@@ -50,6 +50,7 @@ CREATE TABLE epochs (
   trimmed INTEGER NOT NULL,
   frames INTEGER NOT NULL,
   state INTEGER NOT NULL,
+  resumed INTEGER NOT NULL,
   error BLOB,
   finish TEXT,
   marks TEXT NOT NULL,

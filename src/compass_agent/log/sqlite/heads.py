@@ -29,6 +29,7 @@ _NAMES = (
     "trimmed",
     "frames",
     "state",
+    "resumed",
     "error",
     "finish",
     "marks",
@@ -60,6 +61,7 @@ def to_row(head: EpochHead) -> tuple[object, ...]:
         head.trimmed,
         head.frames,
         head.state,
+        head.resumed,
         head.error,
         finish,
         json.dumps([[mark.first, mark.last, mark.reason] for mark in head.marks]),
@@ -71,7 +73,7 @@ def from_row(row: Sequence[Any]) -> EpochHead:
     """Return the epoch of these values of `COLUMNS`."""
     epoch, title, agent, version, *numbers, error, finish, marks, told = row
     opened_ms, updated_ms, lease_ms, sealed, through, last_priority, highest, *rest = numbers
-    trimmed, frames, state = rest
+    trimmed, frames, state, resumed = rest
     return EpochHead(
         epoch=epoch,
         meta=SessionMeta(title, agent, version),
@@ -86,6 +88,7 @@ def from_row(row: Sequence[Any]) -> EpochHead:
         frames=frames,
         state=state,
         error=error,
+        resumed=bool(resumed),
         end=None if finish is None else EndMark(*json.loads(finish)),
         marks=tuple(Mark(first, last, GapReason(why)) for first, last, why in json.loads(marks)),
         told=tuple(_to_answer(values) for values in json.loads(told)),
