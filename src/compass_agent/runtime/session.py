@@ -88,8 +88,6 @@ class Session:
         self._close_timeout = close_timeout
         # Feeding and stopping may come from different threads; the mapper is for one at a time.
         self._lock = threading.RLock()
-        self._acquire = self._lock.acquire
-        self._release = self._lock.release
         self._complained = False
         self._publication: PublishesSession | None = None
         if enabled:
@@ -128,20 +126,20 @@ class Session:
         """
         if not self._enabled:
             return
-        self._acquire()
-        try:
-            if self._masks:
-                for masked in self._masker.feed(event):
-                    self._emit(self._mapper.map(masked))
-            else:
+        # `with`, although acquire and release cost less: between those and their `try` an interrupt
+        # that raises (Ctrl-C) would leave the lock held for ever.
+        with self._lock:
+            try:
+                if self._masks:
+                    for masked in self._masker.feed(event):
+                        self._emit(self._mapper.map(masked))
+                    return
                 emit = self._sink.emit
                 for frame in self._mapper.map(event):
                     if not isinstance(frame, UnmappedEvent):
                         emit(frame)
-        except Exception as error:  # noqa: BLE001 - nothing may reach the agent
-            self._complain(error)
-        finally:
-            self._release()
+            except Exception as error:  # noqa: BLE001 - nothing may reach the agent
+                self._complain(error)
 
     def _emit(self, frames: Iterable[SessionFrame | UnmappedEvent]) -> None:
         for frame in frames:
