@@ -32,11 +32,16 @@ REQUIREMENTS = {
     "G-SINK-5": Requirement("The trace lane is bounded and drops its oldest", (4,)),
     "G-SINK-6": Requirement("The counters are exact", (5,)),
     "G-SINK-7": Requirement("Every frame has a place", (6,)),
+    "G-SINK-8": Requirement("A kill loses no priority frame", (10,)),
+    "G-SINK-9": Requirement("A disk that is full does not stop the agent", (10,)),
+    "G-SINK-10": Requirement("A fork's child is off"),
     "G-PUMP-1": Requirement("What matters leads", (7,)),
     "G-PUMP-2": Requirement("A batch says where it stands", (8,)),
     "G-PUMP-3": Requirement("One batch at a time, the same bytes until it is answered", (9,)),
     "G-PUMP-4": Requirement("One bad frame does not block the rest", (9,)),
     "G-PUMP-5": Requirement("Closing takes as long as you say", (11,)),
+    "G-PUMP-6": Requirement("The next one tells what the last one could not", (10,)),
+    "G-PUMP-7": Requirement("What a log never takes is kept", (9, 10)),
     "G-LOG-1": Requirement("The same batch twice changes nothing", (12,)),
     "G-LOG-2": Requirement("A priority frame is never skipped", (12,)),
     "G-LOG-3": Requirement("One writer", (6, 13)),
@@ -48,6 +53,14 @@ REQUIREMENTS = {
     "G-READ-3": Requirement("Resume without hole or repeat", (19,)),
     "G-READ-4": Requirement("A reader costs the writer nothing", (20, 22)),
     "G-READ-5": Requirement("An end is told, not guessed", (23, 24)),
+    "G-HUB-1": Requirement(
+        "A hub that is killed loses and repeats nothing that never drops", (9, 18)
+    ),
+    "G-HUB-2": Requirement("Each batch is answered on its own", (9,)),
+    "G-HUB-3": Requirement("A writer lives as long as its connection", (14,)),
+    "G-HUB-4": Requirement("Events pass as they are", (20, 21)),
+    "G-HUB-5": Requirement("Only who may comes in"),
+    "G-HUB-6": Requirement("A failure is told by its code, in our own words"),
     "G-TURN-1": Requirement("A failed turn says why"),
     "G-TURN-2": Requirement("A stop is no crash"),
     "G-TURN-3": Requirement("Nothing becomes a success by itself", (25,)),
@@ -57,9 +70,5 @@ REQUIREMENTS = {
     "G-WIRE-2": Requirement("What is newer passes"),
 }
 
-NOT_YET = {
-    10: "the journal",
-    15: "retention",
-    21: "encoding once for all subscribers, which needs the hub",
-}
+NOT_YET = {15: "retention"}
 """Rules of delivery that no promise is made of yet."""

@@ -85,7 +85,7 @@ def main() -> int:
   {COMPASS} tail demo-429 --log {log}
   {COMPASS} tail demo-429 --log {log} --json
   {COMPASS} run -- pi --mode json "Fix the failing test"     (with pi installed)
-  {COMPASS} run -- sh -c 'cat {SCENES[1].recording}; exit 0'
+  {COMPASS} run -- sh -c 'cat {SCENES[2].recording}; exit 0'
   {COMPASS} sessions
   {python} -c 'import compass_agent; help(compass_agent)'
 """)

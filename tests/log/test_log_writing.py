@@ -50,6 +50,20 @@ async def test_late_trace_is_dropped_and_counted_and_priority_is_not_late(log: S
 
 
 @pytest.mark.requirement("G-LOG-1")
+async def test_a_copy_of_a_batch_that_is_long_answered_changes_nothing_and_is_no_sign_of_life(
+    log: SessionLog, clock: Clock
+) -> None:
+    await log.open(S, E1, META)
+    for number in range(1, 8):
+        await log.append(batch(number, trace=[number], through=number))
+    clock.pass_s(11)
+    before = await log.sessions()
+    assert before[0].state == 6
+    await log.append(batch(1, trace=[1], through=1))
+    assert await log.sessions() == before
+
+
+@pytest.mark.requirement("G-LOG-1")
 async def test_priority_that_is_stored_is_not_stored_again(log: SessionLog) -> None:
     await log.open(S, E1, META)
     await log.append(batch(1, priority={1: state(3)}, through=1))

@@ -26,6 +26,7 @@ COMMANDS = {
     "replay": "record a session from an agent's saved output",
     "tail": "show what a session does, and what went wrong",
     "sessions": "list the sessions, failed ones first",
+    "serve": "run a hub: take sessions from agents over a socket, give them to readers",
 }
 """Name and help of each command; the module of the same name here does the work."""
 

@@ -9,10 +9,19 @@ __all__ = (
     "SessionLog",
     "SessionSummary",
     "default_path",
+    "default_socket",
+    "is_hub",
     "log_url",
     "open_log",
 )
 
 from compass_agent.log.append import AppendLog
 from compass_agent.log.read import Pages, ReadLog, SessionSummary
-from compass_agent.log.where import SessionLog, default_path, log_url, open_log
+from compass_agent.log.where import (
+    SessionLog,
+    default_path,
+    default_socket,
+    is_hub,
+    log_url,
+    open_log,
+)

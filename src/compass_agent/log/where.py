@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ("SessionLog", "default_path", "log_url", "open_log")
+__all__ = ("SessionLog", "default_path", "default_socket", "is_hub", "log_url", "open_log")
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 _SCHEMA_MAJOR = 1
 """Of the SQLite file; kept here too, so that naming the file needs no SQLite."""
+
+_HOST_AND_PORT = re.compile(r"//[^/@\s]+:[0-9]{1,5}", re.ASCII)
 
 _SHARED: dict[str, MemoryLog] = {}
 
@@ -44,10 +47,13 @@ def open_log(
         durability: Of an SQLite file: whether an answer waits for the disk (`"full"`).
 
     Raises:
-        OperationError: `unsupported_input`: no such kind of log in this version, or a path that
-            cannot be used. `permission_denied`, `unavailable`, `storage_failed`.
+        OperationError: `unsupported_input`: no such kind of log in this version, a hub (which is
+            reached through a transport), or a path that cannot be used. `permission_denied`,
+            `unavailable`, `storage_failed`.
     """
     url = log_url(url)
+    if is_hub(url):
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
     scheme, _, rest = url.partition(":")
     if scheme == "memory":
         return _memory(rest)
@@ -60,25 +66,54 @@ def open_log(
 
 
 def log_url(url: str | None = None) -> str:
-    """Return the URL that `open_log(url)` opens, with nothing opened.
+    """Return the URL of the log that `url` means, with nothing opened.
+
+    Beside what `open_log` opens there are hubs: `unix:PATH` (without a path: `default_socket`)
+    and `grpc://HOST:PORT`.
 
     Raises:
         OperationError: `unsupported_input`: no such kind of log in this version.
     """
     url = url or os.environ.get("COMPASS_LOG") or f"sqlite:{default_path()}"
     scheme, colon, rest = url.partition(":")
-    known = scheme == "memory" or (scheme == "sqlite" and rest.strip() and rest[0] != ":")
+    if scheme == "unix" and colon:
+        path = Path(rest).expanduser() if rest else default_socket()
+        return f"unix:{path.absolute()}"
+    known = (
+        scheme == "memory"
+        or (scheme == "sqlite" and rest.strip() and rest[0] != ":")
+        or (scheme == "grpc" and _HOST_AND_PORT.fullmatch(rest))
+    )
     if colon and known:
         return url
     raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
 
 
+def is_hub(url: str) -> bool:
+    """Tell whether a URL that `log_url` returned names a hub."""
+    return url.startswith(("unix:", "grpc:"))
+
+
 def default_path() -> Path:
     """Return the SQLite file that is used when nobody says otherwise; it need not be there."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    # The specification of that variable says that a relative path is to be ignored.
-    folder = Path(state) if Path(state).is_absolute() else Path.home() / ".local" / "state"
-    return folder / "compass" / f"sessions-v{_SCHEMA_MAJOR}.db"
+    state = _folder("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return state / "compass" / f"sessions-v{_SCHEMA_MAJOR}.db"
+
+
+def default_socket() -> Path:
+    """Return where a hub listens when nobody says otherwise; it need not be there."""
+    runtime = _folder("XDG_RUNTIME_DIR")
+    folder = runtime / "compass" if runtime is not None else default_path().parent
+    return folder / "hub.sock"
+
+
+def _folder(variable: str) -> Path | None:
+    """Return the folder that an environment variable names.
+
+    The specification of these variables says that a relative path is to be ignored.
+    """
+    path = Path(os.environ.get(variable, ""))
+    return path if path.is_absolute() else None
 
 
 def _make_folders(path: Path) -> None:

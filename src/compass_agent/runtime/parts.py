@@ -10,13 +10,15 @@ from compass_agent.runtime.publication import Publication
 from compass_agent.sink import FrameSink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from compass_agent.wire import SessionMeta
 
 
 class PublishesSession(Protocol):
     """The way of one session's frames out of the process."""
+
+    def keep_journal(self) -> None:
+        """Have priority frames on disk from now on, where that is of use."""
+        ...
 
     def start(self) -> None:
         """Begin to publish."""
@@ -31,6 +33,12 @@ class _MakesSink(Protocol):
     def __call__(self, session_id: str, *, trace_capacity: int, trace_bytes: int) -> FrameSink: ...
 
 
+class _MakesPublication(Protocol):
+    def __call__(
+        self, sink: FrameSink, url: str, meta: SessionMeta, *, fsync: bool
+    ) -> PublishesSession: ...
+
+
 class Parts:
     """Makes the parts of the sessions that are opened from now on.
 
@@ -41,7 +49,7 @@ class Parts:
 
     def __init__(self) -> None:
         self.sink: _MakesSink = FrameSink
-        self.publication: Callable[[FrameSink, str, SessionMeta], PublishesSession] = Publication
+        self.publication: _MakesPublication = Publication
 
 
 PARTS = Parts()

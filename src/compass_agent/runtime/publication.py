@@ -5,23 +5,25 @@ from __future__ import annotations
 __all__ = ("Publication",)
 
 import logging
+import os
 import threading
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import anyio
-from anyio.from_thread import BlockingPortalProvider
+from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
 from compass_agent.errors.codes import OperationError
+from compass_agent.log import is_hub
 from compass_agent.publish import Pump
-from compass_agent.runtime.shared_log import RENEW_EVERY_S, shared_log
-from compass_agent.transport import LocalTransport
+from compass_agent.runtime.journals import deliver_journals, new_journal
+from compass_agent.runtime.shared_log import RENEW_EVERY_S, check_way, shared_log
+from compass_agent.sink.records import JournalHead
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from anyio.from_thread import BlockingPortal
-
-    from compass_agent.runtime.shared_log import SharedLog
+    from compass_agent.runtime.shared_log import SharedLog, Transport
     from compass_agent.sink import FrameSink
     from compass_agent.wire import Answer, Batch, SessionMeta
 
@@ -33,6 +35,23 @@ _threads = BlockingPortalProvider("asyncio")
 # The part of the time for closing in which frames are sent; the rest is for closing the log.
 _DRAINING = 0.8
 
+# Those that run, for `_forget_thread`.
+_portals: WeakSet[BlockingPortal] = WeakSet()
+
+
+def _forget_thread() -> None:
+    """Have the child of a fork start a thread of its own."""
+    global _threads  # noqa: PLW0603 - as in the docstring
+    for portal in _portals:
+        # The loop's thread is not there. Who asks it to stop, as its owner does when it is freed,
+        # would wait for ever; a portal that is known not to run says so instead.
+        portal._event_loop_thread_id = None  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - there is no public way
+    _portals.clear()
+    _threads = BlockingPortalProvider("asyncio")
+
+
+os.register_at_fork(after_in_child=_forget_thread)
+
 
 class Publication:
     """Opens the session's epoch in a log and pumps its frames there until it is closed.
@@ -41,9 +60,17 @@ class Publication:
         sink: The session's sink.
         url: The log.
         meta: What the log is told about the session.
+        fsync: Whether the journal waits for the disk.
+
+    Raises:
+        OperationError: `unsupported_input`: what it takes to reach that log is not installed.
     """
 
-    def __init__(self, sink: FrameSink, url: str, meta: SessionMeta) -> None:
+    def __init__(
+        self, sink: FrameSink, url: str, meta: SessionMeta, *, fsync: bool = False
+    ) -> None:
+        check_way(url)
+        self._fsync = fsync
         self._sink = sink
         self._url = url
         self._meta = meta
@@ -52,9 +79,17 @@ class Publication:
         self._portal: BlockingPortal | None = None
         self._served: Future[None] | None = None
 
+    def keep_journal(self) -> None:
+        """Have priority frames on disk from now on, unless the log is this process's memory."""
+        head = JournalHead(self._sink.session_id, self._sink.epoch, self._url, self._meta)
+        journal = new_journal(head, fsync=self._fsync)
+        if journal is not None:
+            self._sink.use_journal(journal)
+
     def start(self) -> None:
         """Begin to publish. Takes about a millisecond when the thread has to be started."""
         self._portal = _threads.__enter__()
+        _portals.add(self._portal)
         self._closing = self._portal.call(anyio.Event)
         self._served = self._portal.start_task_soon(self._serve, self._closing)
 
@@ -62,6 +97,7 @@ class Publication:
         """Flush what waits and stop. Blocks up to `timeout` seconds; never raises."""
         portal, served, closing = self._portal, self._served, self._closing
         if portal is None or served is None or closing is None:
+            self._sink.close_journal()
             return
         self._portal = None
         self._timeout = timeout * _DRAINING
@@ -72,6 +108,7 @@ class Publication:
             why = "in time" if isinstance(error, TimeoutError) else f"({error!r})"
             _logger.warning("session %s could not be closed %s", self._sink.session_id, why)
         finally:
+            self._sink.close_journal()
             if served.done():
                 _threads.__exit__(None, None, None)
             else:
@@ -100,25 +137,31 @@ class Publication:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_keep_lease, shared)
-                publisher = _OpeningPublisher(LocalTransport(shared.log), self._meta)
+                publisher = _OpeningPublisher(shared.transport, self._url, self._meta)
                 async with Pump(self._sink, publisher) as pump:
                     await closing.wait()
                     await pump.aclose(self._timeout)
                 tasks.cancel_scope.cancel()
         finally:
             shared.epochs.discard(epoch)
+            shared.transport.forget(*epoch)
 
 
 class _OpeningPublisher:
-    """Opens the epoch in the log before its first batch goes there."""
+    """Before its first batch, delivers what others left for the log, then opens the epoch."""
 
-    def __init__(self, transport: LocalTransport, meta: SessionMeta) -> None:
+    def __init__(self, transport: Transport, url: str, meta: SessionMeta) -> None:
         self._transport = transport
+        self._url = url
         self._meta = meta
         self._opened = False
 
     async def publish(self, batch: Batch) -> Answer:
         if not self._opened:
+            # A hub cannot be told yet that the writer of an epoch is gone: what was left for one
+            # stays on disk.
+            if not is_hub(self._url):
+                await deliver_journals(self._url, self._transport)
             await self._transport.open(batch.session, batch.epoch, self._meta)
             self._opened = True
         return await self._transport.publish(batch)

@@ -26,6 +26,7 @@ from compass_agent.mapping import EventMapper, UnmappedEvent
 from compass_agent.runtime.masking import Masker
 from compass_agent.runtime.parts import PARTS
 from compass_agent.runtime.stops import is_clean_exit, is_stop
+from compass_agent.sink.forks import off_after_fork, usable_lock
 from compass_agent.wire import SessionMeta
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Session:
         trace_capacity: int = 1_024,
         trace_bytes: int = 8 * 1024 * 1024,
         close_timeout: float = 5.0,
+        journal_fsync: bool = False,
         enabled: bool = True,
     ) -> None:
         self.session_id = check_session_id(session_id)
@@ -92,7 +94,16 @@ class Session:
         self._publication: PublishesSession | None = None
         if enabled:
             meta = SessionMeta(title=self._masker.mask(title), agent=agent, version=version)
-            self._publication = PARTS.publication(self._sink, log_url(log), meta)
+            self._publication = PARTS.publication(
+                self._sink, log_url(log), meta, fsync=journal_fsync
+            )
+        off_after_fork(self, self._lock, rank=0)
+
+    def turn_off(self) -> None:
+        """Publish nothing any more, in the child of a fork: the session is the parent's."""
+        self._lock = usable_lock(self._lock)
+        off_after_fork(self, self._lock, rank=0)
+        self._publication = None
 
     @property
     def enabled(self) -> bool:
@@ -238,6 +249,7 @@ class Session:
 
     def _enter(self) -> None:
         if self._publication is not None:
+            self._publication.keep_journal()
             self._emit(self._mapper.lifecycle(AgentSessionState.AGENT_SESSION_STATE_STARTING))
             try:
                 self._publication.start()
@@ -302,6 +314,7 @@ def open_session(  # noqa: PLR0913 - one argument a setting, by keyword
     trace_capacity: int = 1_024,
     trace_bytes: int = 8 * 1024 * 1024,
     close_timeout: float = 5.0,
+    journal_fsync: bool = False,
 ) -> Session:
     """Return a session to be used as a context manager, `with` or `async with`.
 
@@ -317,6 +330,8 @@ def open_session(  # noqa: PLR0913 - one argument a setting, by keyword
         trace_capacity: The most trace frames that wait to be published.
         trace_bytes: The most bytes of them.
         close_timeout: Seconds that leaving the block may take to publish what waits.
+        journal_fsync: Wait for the disk after each priority frame: a loss of power loses none then,
+            and each costs milliseconds.
 
     Raises:
         OperationError: `unsupported_input`, when `session_id` or `log` cannot be used.
@@ -331,5 +346,6 @@ def open_session(  # noqa: PLR0913 - one argument a setting, by keyword
         trace_capacity=trace_capacity,
         trace_bytes=trace_bytes,
         close_timeout=close_timeout,
+        journal_fsync=journal_fsync,
         enabled=os.environ.get("COMPASS_OFF", "") not in ("1", "true", "yes", "on"),
     )

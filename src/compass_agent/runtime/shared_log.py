@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-__all__ = ("RENEW_EVERY_S", "SharedLog", "shared_log")
+__all__ = ("RENEW_EVERY_S", "SharedLog", "Transport", "check_way", "shared_log")
 
+import importlib.util
 import logging
+import os
 import time
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from compass_agent.errors.codes import OperationError
-from compass_agent.log import open_log
+from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.log import is_hub, open_log
+from compass_agent.transport import LocalTransport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 
-    from compass_agent.log import SessionLog
+    from compass_agent.wire import Answer, Batch, SessionMeta
 
 _logger = logging.getLogger("compass_agent.runtime")
 
@@ -24,11 +27,34 @@ RENEW_EVERY_S = 2.0
 _LEASE_S = 10.0
 
 
-class SharedLog:
-    """A log, the sessions that use it, and their common lease."""
+class Transport(Protocol):
+    """A way to a log, or to the hub that keeps one."""
 
-    def __init__(self, log: SessionLog) -> None:
-        self.log = log
+    async def open(
+        self, session: str, epoch: str, meta: SessionMeta | None = None, *, recovered: bool = False
+    ) -> None:
+        """As `AppendLog.open`."""
+        ...
+
+    async def publish(self, batch: Batch) -> Answer:
+        """As `AppendLog.append`."""
+        ...
+
+    async def renew(self, epochs: Iterable[tuple[str, str]], seconds: float = 10.0) -> None:
+        """As `AppendLog.renew`."""
+        ...
+
+    def forget(self, session: str, epoch: str) -> None:
+        """Let go of what is held for this epoch: its writer is done."""
+        ...
+
+
+class SharedLog:
+    """The way to a log, the sessions that use it, and their common lease."""
+
+    def __init__(self, transport: Transport, close: Callable[[], Awaitable[None]]) -> None:
+        self.transport = transport
+        self.aclose = close
         self.epochs: set[tuple[str, str]] = set()
         self.users = 0
         self._renewed = 0.0
@@ -40,20 +66,45 @@ class SharedLog:
             return
         self._renewed = now
         try:
-            await self.log.renew(sorted(self.epochs), _LEASE_S)
+            await self.transport.renew(sorted(self.epochs), _LEASE_S)
         except OperationError as error:
             _logger.warning("the lease could not be renewed: %r", error)
 
 
 _logs: dict[str, SharedLog] = {}
 
+# What a fork's child has of its parent's logs is neither used nor closed: both would disturb it.
+_of_the_parent: list[SharedLog] = []
+
+
+def _leave_to_parent() -> None:
+    _of_the_parent.extend(_logs.values())
+    _logs.clear()
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+def check_way(url: str) -> None:
+    """Check that what it takes to publish to `url` is installed.
+
+    Raises:
+        OperationError: `unsupported_input`: a hub needs the extra `grpc`.
+    """
+    if is_hub(url) and importlib.util.find_spec("grpc") is None:
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+
 
 @asynccontextmanager
 async def shared_log(url: str) -> AsyncGenerator[SharedLog]:
-    """Open the log at `url`, or join those who have it open; the last to leave closes it."""
+    """Open the log at `url`, or join those who have it open; the last to leave closes it.
+
+    Raises:
+        OperationError: As `open_log` does, or `permission_denied`: a hub's token cannot be read.
+    """
     shared = _logs.get(url)
     if shared is None:
-        shared = _logs[url] = SharedLog(open_log(url))
+        shared = _logs[url] = _open(url)
     shared.users += 1
     try:
         yield shared
@@ -61,4 +112,14 @@ async def shared_log(url: str) -> AsyncGenerator[SharedLog]:
         shared.users -= 1
         if not shared.users:
             del _logs[url]
-            await shared.log.aclose()
+            await shared.aclose()
+
+
+def _open(url: str) -> SharedLog:
+    if not is_hub(url):
+        log = open_log(url)
+        return SharedLog(LocalTransport(log), log.aclose)
+    from compass_agent.transport.grpc import hub_transport  # noqa: PLC0415 - only who uses a hub needs gRPC
+
+    hub = hub_transport(url)
+    return SharedLog(hub, hub.aclose)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ("Outbox",)
+__all__ = ("Outbox", "notice_of_refusal")
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compass_agent.frames import SessionFrame
+from compass_agent.sink.records import KeptFrame
 from compass_agent.wire import Batch, EndMark
 
 if TYPE_CHECKING:
-    from compass_agent.sink.lane import Lane
+    from collections.abc import Iterator
+
+    from compass_agent.sink.lane import Entry, Lane
     from compass_agent.wire import Answer
 
 _BATCH_FRAMES = 256
@@ -26,6 +29,7 @@ class Outbox:
         fenced: A newer epoch is open: trace is not taken any more.
         ended: The epoch ended: nothing is taken any more.
         takes_all: Neither.
+        refused: Priority frames that were refused for good, for the journal to keep.
     """
 
     def __init__(self, session: str, epoch: str, priority: Lane, trace: Lane) -> None:
@@ -37,6 +41,7 @@ class Outbox:
         self.fenced = False
         self.ended = False
         self.takes_all = True
+        self.refused: list[Entry] = []
         self._number = 0
         self._in_flight: Batch | None = None
         self._last_priority = 0  # the last priority seq that was taken
@@ -61,6 +66,19 @@ class Outbox:
             or self._next_through() > self._through
             or self._end_due()
         )
+
+    @property
+    def end_answered(self) -> bool:
+        """Whether the end mark was answered: nothing is left to be sent."""
+        return self._end_sent
+
+    def unanswered(self) -> Iterator[KeptFrame]:
+        """Give the priority frames that were not answered, in flight or waiting."""
+        batch = self._in_flight
+        prev_priority = self._last_priority if batch is None else batch.prev_priority
+        for seq, data in (*(batch.priority if batch else ()), *self._priority.waiting):
+            yield KeptFrame(seq, prev_priority, data)
+            prev_priority = seq
 
     def _end_due(self) -> bool:
         return self._end is not None and not self._end_sent
@@ -159,11 +177,13 @@ class Outbox:
             self._priority.settle(1, lost=1)
             return
         self._refused_seq = seq
+        self.refused.append((seq, data))
         self._last_priority = batch.prev_priority
-        self._priority.put_back([(seq, _notice_of_refusal(len(data)))])
+        self._priority.put_back([(seq, notice_of_refusal(len(data)))])
 
 
-def _notice_of_refusal(size: int) -> bytes:
+def notice_of_refusal(size: int) -> bytes:
+    """Return the frame that takes the place of a priority frame of `size` bytes."""
     frame = SessionFrame()
     frame.typed_event.notice.text = f"The session log refused a frame of {size} bytes"
     return frame.SerializeToString()

@@ -20,14 +20,17 @@ from compass_agent.frames import (
     is_session_error,
     new_epoch,
 )
+from compass_agent.sink.forks import off_after_fork, usable_lock
 from compass_agent.sink.lane import Lane
 from compass_agent.sink.outbox import Outbox
 from compass_agent.sink.shorten import MAX_FRAME_BYTES, shorten
 from compass_agent.sink.statistics import SinkStatistics
+from compass_agent.wire import EndMark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from compass_agent.sink.journal import Journal
     from compass_agent.wire import Answer, Batch
 
 _logger = logging.getLogger("compass_agent.sink")
@@ -77,6 +80,9 @@ class FrameSink:
         self._rejected_kinds: set[str] = set()
         self._shortened = 0
         self._after_end = 0
+        self._journal: Journal | None = None
+        self._last_priority = 0
+        off_after_fork(self, self._lock)
 
     def emit(self, frame: SessionFrame) -> None:
         """Add a frame: its bytes are taken at once, so later changes to it have no effect.
@@ -98,6 +104,8 @@ class FrameSink:
             waker = self._admit(data, priority)
         if waker is not None:
             waker()
+        if priority and self._journal is not None:
+            self._complain(self._journal)
 
     def _admit(self, data: bytes, priority: bool) -> Callable[[], None] | None:  # noqa: FBT001 - called once, by position
         """Give the frame its place in its lane; return whom to wake."""
@@ -109,7 +117,10 @@ class FrameSink:
             outbox = self._outbox
             if outbox.takes_all:
                 outbox.last_seq = seq = outbox.last_seq + 1
-                (self._priority if priority else self._trace).append(seq, data)
+                if priority:
+                    self._keep(seq, data)
+                else:
+                    self._trace.append(seq, data)
             else:
                 self._enter(data, priority=priority)
             if self._interrupting:
@@ -128,12 +139,29 @@ class FrameSink:
             return
         outbox.last_seq = seq = outbox.last_seq + 1
         if priority:
-            self._priority.append(seq, data)
+            self._keep(seq, data)
         elif outbox.fenced:
             self._trace.emitted += 1
             self._trace.lost += 1
         else:
             self._trace.append(seq, data)
+
+    def _keep(self, seq: int, data: bytes) -> None:
+        self._priority.append(seq, data)
+        prev_priority, self._last_priority = self._last_priority, seq
+        if self._journal is not None:
+            self._journal.add(seq, prev_priority, data)
+
+    def _complain(self, journal: Journal) -> None:
+        """Log the journal's first failure. Without the lock: a handler may call us back."""
+        with self._lock:
+            error = journal.complaint()
+        if error is not None:
+            _logger.warning(
+                "session %s: what cannot be published now is lost if this process is killed: %r",
+                self.session_id,
+                error,
+            )
 
     def _enter_interrupting(self) -> None:
         while self._interrupting:
@@ -165,6 +193,9 @@ class FrameSink:
             if self._outbox.ended:
                 return
             self._outbox.end(state, reason)
+            if self._journal is not None:
+                last_seq = self._outbox.last_seq
+                self._journal.add_end(EndMark(state, reason, last_seq, self._last_priority))
             waker, self._waker = self._waker, None
         if waker is not None:
             waker()
@@ -181,6 +212,50 @@ class FrameSink:
         """Note the log's answer to the batch in flight; another batch changes nothing."""
         with self._lock:
             self._outbox.settle(batch, answer)
+            if self._journal is not None:
+                self._tidy(self._journal)
+
+    def _tidy(self, journal: Journal) -> None:
+        """Let the journal forget what was answered."""
+        outbox, lane = self._outbox, self._priority
+        refused, outbox.refused = outbox.refused, []
+        waits = bool(lane.waiting or lane.in_doubt)
+        removed = waits and journal.is_removed()
+        if removed:
+            journal.errors += len(lane.waiting) + lane.in_doubt
+        if removed or refused or (waits and journal.is_sparse(lane.size)):
+            journal.rewrite(outbox.unanswered(), refused)
+        if outbox.end_answered:
+            journal.finish()
+        elif not waits:
+            journal.acknowledge_all()
+
+    def use_journal(self, journal: Journal) -> None:
+        """Keep priority frames and the end mark in `journal` too, until they are answered.
+
+        Args:
+            journal: Open, and empty; it is the sink's from now on. Frames that wait go there first.
+        """
+        with self._lock:
+            for frame in self._outbox.unanswered():
+                journal.add(*frame)
+            self._journal = journal
+
+    def close_journal(self) -> None:
+        """Give up the journal: what is in there still is for whoever opens a session next."""
+        with self._lock:
+            if self._journal is not None:
+                self._journal.close()
+
+    def turn_off(self) -> None:
+        """Refuse everything from now on, in the child of a fork: the frames are the parent's."""
+        self._lock = usable_lock(self._lock)
+        off_after_fork(self, self._lock)
+        self._waker = None
+        self._outbox.ended = True
+        self._outbox.takes_all = False
+        if self._journal is not None:
+            self._journal.close()
 
     def park(self, waker: Callable[[], None]) -> bool:
         """Ask to be woken when there is something to take; False: there is something now.
@@ -213,6 +288,6 @@ class FrameSink:
                 rejected=self._rejected,
                 shortened=self._shortened,
                 after_end=self._after_end,
-                journal_errors=0,
+                journal_errors=self._journal.errors if self._journal else 0,
                 fenced=self._outbox.fenced,
             )

@@ -38,7 +38,8 @@ class SinkStatistics:
         rejected: What was emitted but is no frame; it entered no lane.
         shortened: Frames that were too large and were cut.
         after_end: Frames that were emitted after the end; they entered no lane.
-        journal_errors: Priority frames that could not be written to the journal.
+        journal_errors: Priority frames and end marks that are in no journal: the disk is full, or
+            somebody removed the file.
         fenced: A newer epoch of the session is open: trace is not taken any more.
     """
 

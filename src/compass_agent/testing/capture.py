@@ -76,11 +76,11 @@ class _CapturingSink(FrameSink):
             self._is_taking = True
             try:
                 while (batch := self.take()) is not None:
-                    self._keep(batch)
+                    self._take_out(batch)
             finally:
                 self._is_taking = False
 
-    def _keep(self, batch: Batch) -> None:
+    def _take_out(self, batch: Batch) -> None:
         last = batch.priority[-1][0] if batch.priority else batch.prev_priority
         self.settle(batch, Answer(batch.number, last, batch.through))
         mine = self._into.by_session.setdefault(self.session_id, [])
@@ -93,9 +93,12 @@ class _CapturingSink(FrameSink):
 class _NoPublication:
     """Stands where frames are published."""
 
-    def __init__(self, sink: FrameSink, url: str, meta: SessionMeta) -> None:
-        del url, meta
+    def __init__(self, sink: FrameSink, url: str, meta: SessionMeta, *, fsync: bool) -> None:
+        del url, meta, fsync
         self._sink = sink
+
+    def keep_journal(self) -> None:
+        """Nothing is on disk."""
 
     def start(self) -> None:
         """Nothing is published."""

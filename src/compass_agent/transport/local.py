@@ -34,3 +34,6 @@ class LocalTransport:
     async def renew(self, epochs: Iterable[tuple[str, str]], seconds: float = 10.0) -> None:
         """As `AppendLog.renew`."""
         await self._log.renew(epochs, seconds)
+
+    def forget(self, session: str, epoch: str) -> None:
+        """Nothing is held for an epoch."""

@@ -1,0 +1,133 @@
+"""`compass serve`: a hub that takes sessions from agents' processes and gives them to readers.
+
+It runs until it is told to stop (SIGINT, SIGTERM), and then ends well.
+"""
+
+from __future__ import annotations
+
+__all__ = ("HELP", "NAME", "add_arguments", "run")
+
+import argparse
+import functools
+import importlib.util
+import re
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from compass_agent.cli.options import add_log_option, say
+from compass_agent.errors.codes import ErrorCode, OperationError
+
+if TYPE_CHECKING:
+    from compass_agent.log import SessionLog
+
+NAME = "serve"
+HELP = "run a hub: take sessions from agents over a socket, give them to readers"
+
+_LISTEN = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", re.ASCII)
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}", re.ASCII)
+_LARGEST_PORT = 65_535
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    add_log_option(parser)
+    parser.add_argument(
+        "--unix",
+        metavar="PATH",
+        help="the unix socket, in a folder that is yours alone (default: compass/hub.sock in"
+        " $XDG_RUNTIME_DIR, else in the state folder)",
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        type=_place,
+        help="listen by TCP, too; what is sent there is not encrypted",
+    )
+    parser.add_argument(
+        "--token-file",
+        metavar="FILE",
+        type=Path,
+        help="holds the token that callers by TCP must bring; --listen needs it",
+    )
+    parser.set_defaults(usage_error=parser.error)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until a signal says stop; return the exit status.
+
+    Raises:
+        OperationError: `unsupported_input`: the extra `grpc` is not installed, or the log is a hub.
+            Else as opening the log, or making the socket, does.
+    """
+    if (options.listen is None) != (options.token_file is None):
+        options.usage_error("--listen and --token-file go together")
+    token = None if options.token_file is None else _token(options.token_file)
+    if importlib.util.find_spec("grpc") is None:
+        say("a hub needs gRPC: pip install 'compass-agent[grpc]'")
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+    import anyio  # noqa: PLC0415 - dear to import
+
+    from compass_agent.log import default_socket  # noqa: PLC0415 - likewise
+
+    unix = Path(options.unix).expanduser() if options.unix else default_socket()
+    serve = functools.partial(
+        _open_and_serve, options.log, unix=unix.absolute(), listen=options.listen, token=token
+    )
+    return anyio.run(serve, backend="asyncio")
+
+
+async def _open_and_serve(
+    url: str | None, *, unix: Path, listen: str | None, token: str | None
+) -> int:
+    from compass_agent.log import open_log  # noqa: PLC0415 - dear to import
+    from compass_agent.services.sockets import SocketRefusedError  # noqa: PLC0415 - likewise
+
+    log = open_log(url)
+    try:
+        await _serve(log, unix=unix, listen=listen, token=token)
+    except SocketRefusedError as error:
+        say(error.reason)
+        raise
+    finally:
+        await log.aclose()
+    return 0
+
+
+async def _serve(log: SessionLog, *, unix: Path, listen: str | None, token: str | None) -> None:
+    import anyio  # noqa: PLC0415 - dear to import
+
+    from compass_agent.runtime.hub import running_hub  # noqa: PLC0415 - likewise
+
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with running_hub(log, unix=unix, listen=listen, token=token) as hub:
+            for target in hub.targets:
+                url = target if target.startswith("unix:") else f"grpc://{target}"
+                say(f"listening at {url}; to publish there: compass run --log {url} -- CMD")
+            async for _ in signals:
+                break
+            say("stopping")
+
+
+def _token(path: Path) -> str:
+    """Return the token in the file.
+
+    Raises:
+        OperationError: `unsupported_input`: the file cannot be read, or holds no token.
+    """
+    try:
+        text = path.read_text("ascii").strip()
+    except (OSError, ValueError) as error:
+        say(f"{path} cannot be read")
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+    if not _TOKEN.fullmatch(text):
+        say(f"{path} holds no token: 16 to 512 letters, digits and characters of ._~+/=-")
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+    return text
+
+
+def _place(text: str) -> str:
+    found = _LISTEN.fullmatch(text)
+    if found is None or int(found[2]) > _LARGEST_PORT:
+        raise argparse.ArgumentTypeError("a host and a port, such as 127.0.0.1:7330 or [::1]:7330")
+    return text

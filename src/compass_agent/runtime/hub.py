@@ -1,0 +1,125 @@
+"""A hub: takes frames from agents' processes, keeps them in a log, gives them to readers.
+
+Needs the extra `grpc`, and asyncio.
+"""
+
+from __future__ import annotations
+
+__all__ = ("Hub", "running_hub")
+
+import os
+from contextlib import ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+from grpc import aio
+
+from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.services.grpc import Guard, Subscribers
+from compass_agent.services.sockets import owned_socket
+from compass_agent.transport.grpc import Ingest
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+    from compass_agent.log import SessionLog
+
+_OPTIONS = (
+    ("grpc.max_send_message_length", 64 * 1024 * 1024),
+    ("grpc.max_receive_message_length", 64 * 1024 * 1024),
+    # Two hubs on one port would each get some of the calls.
+    ("grpc.so_reuseport", 0),
+    # Streams may be idle for hours: pings keep them, and are never held against who sends them.
+    ("grpc.http2.max_ping_strikes", 0),
+    ("grpc.http2.min_ping_interval_without_data_ms", 1_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    # Who vanished without a word is noticed within a minute.
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+
+_GRACE_S = 5.0
+
+
+class Hub:
+    """What runs while `running_hub` is entered.
+
+    Attributes:
+        ingest: Takes what agents publish.
+        subscribers: Gives readers what they ask for.
+        targets: Where it listens, as gRPC names places: `unix:PATH`, `HOST:PORT`.
+    """
+
+    def __init__(self, log: SessionLog, token: str | None) -> None:
+        self.ingest = Ingest(log)
+        self.subscribers = Subscribers(log)
+        self.targets: list[str] = []
+        self._guard = Guard(token)
+        self._server = aio.server(interceptors=[self._guard], options=_OPTIONS)
+        self._server.add_generic_rpc_handlers((self.ingest.handler(), self.subscribers.handler()))
+
+    def bind(self, target: str) -> None:
+        """Bind and listen at `target`, before the hub starts.
+
+        Raises:
+            OperationError: `conflict`: somebody listens there, or it is no place of this machine.
+        """
+        try:
+            port = self._server.add_insecure_port(target)
+        except RuntimeError as error:
+            raise OperationError(ErrorCode.CONFLICT) from error
+        if not target.startswith("unix:"):
+            host, _, _ = target.rpartition(":")
+            target = f"{host}:{port}"
+        self.targets.append(target)
+
+    async def start(self) -> None:
+        """Begin to serve."""
+        await self._server.start()
+
+    async def stop(self) -> None:
+        """End every call as `unavailable`, so that clients come again, then close."""
+        with anyio.CancelScope(shield=True):
+            self._guard.stop()
+            await self._server.stop(_GRACE_S)
+
+
+@asynccontextmanager
+async def running_hub(
+    log: SessionLog,
+    *,
+    unix: Path | None = None,
+    listen: str | None = None,
+    token: str | None = None,
+) -> AsyncGenerator[Hub]:
+    """Serve `log`, which stays the caller's to close, until the block is left.
+
+    Args:
+        log: Where the sessions are kept.
+        unix: The path of a unix socket.
+        listen: HOST:PORT; port 0: a free one.
+        token: What callers by TCP must bring; without it nobody may come that way.
+
+    Raises:
+        SocketRefusedError: The unix socket cannot be made there.
+        OperationError: `conflict`: the port is taken. `permission_denied`: TCP without a token.
+    """
+    if listen is not None and not token:
+        raise OperationError(ErrorCode.PERMISSION_DENIED)
+    hub = Hub(log, token)
+    with ExitStack() as places:
+        if unix is not None:
+            target = f"unix:{os.fspath(unix)}"
+            places.enter_context(owned_socket(unix, lambda: hub.bind(target)))
+        if listen is not None:
+            hub.bind(listen)
+        await hub.start()
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(hub.ingest.keep_leases)
+                yield hub
+                tasks.cancel_scope.cancel()
+        finally:
+            await hub.stop()

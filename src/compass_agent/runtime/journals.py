@@ -1,0 +1,179 @@
+"""Makes the journals of this process, finds those of processes that are gone, and delivers them.
+
+They are in one folder, beside the log that is used when nobody says otherwise. A file's name tells
+the log, by a hash of its URL, and when the epoch was opened; so the next process that opens a
+session in the same log finds them, oldest first.
+"""
+
+from __future__ import annotations
+
+__all__ = ("deliver_journals", "journal_folder", "new_journal")
+
+import logging
+import os
+import time
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anyio.to_thread import run_sync
+
+from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.log import default_path
+from compass_agent.runtime.delivery import deliver
+from compass_agent.sink.journal import REFUSED, SUFFIX, Journal, lock
+from compass_agent.sink.records import JournalContents, unpack
+
+if TYPE_CHECKING:
+    from compass_agent.runtime.delivery import Way
+    from compass_agent.sink.records import JournalHead
+
+_logger = logging.getLogger("compass_agent.runtime")
+
+# Between making a file and naming it a writer needs less than a second.
+_LEFTOVER_S = 3600.0
+
+
+def journal_folder() -> Path:
+    """Return the folder of the journals; it need not be there."""
+    return default_path().parent / "journals"
+
+
+def new_journal(head: JournalHead, *, fsync: bool = False) -> Journal | None:
+    """Return the open journal of a new epoch; None: the log is in memory and goes with us.
+
+    Never raises: a journal that could not be made counts each frame as an error.
+    """
+    url = _absolute(head.log)
+    if url.startswith("memory:"):
+        return None
+    name = f"{_key(url)}-{time.time_ns() // 1_000_000:013d}-{head.epoch}{SUFFIX}"
+    journal = Journal(journal_folder() / name, replace(head, log=url), fsync=fsync)
+    journal.open()
+    return journal
+
+
+def _absolute(url: str) -> str:
+    """Return the URL as any process may write it, wherever that runs."""
+    scheme, _, rest = url.partition(":")
+    return f"sqlite:{os.path.realpath(Path(rest).expanduser())}" if scheme == "sqlite" else url
+
+
+def _key(url: str) -> str:
+    return blake2b(os.fsencode(url), digest_size=8).hexdigest()
+
+
+async def deliver_journals(url: str, way: Way) -> int:
+    """Deliver to the log what processes that are gone left for it; return how many journals.
+
+    A journal whose writer lives, or that somebody else delivers, is not touched. One that was
+    delivered is removed; one that the log does not take, or that cannot be read, is renamed.
+
+    Args:
+        url: The log, as the writers named it.
+        way: How to reach it.
+
+    Raises:
+        OperationError: The log cannot be reached now. What is left is there for the next time.
+    """
+    url = _absolute(url)
+    delivered = 0
+    for path in await run_sync(_find, url):
+        free = await run_sync(_take, path)
+        if free is None:
+            continue
+        try:
+            delivered += await _deliver(free, url, way)
+        finally:
+            os.close(free.fd)
+    return delivered
+
+
+def _find(url: str) -> list[Path]:
+    """Return the journals of a log, oldest first."""
+    found: list[Path] = []
+    try:
+        for path in journal_folder().iterdir():
+            if path.name.startswith(f".{_key(url)}-"):
+                _remove_leftover(path)
+            elif path.name.startswith(f"{_key(url)}-") and path.name.endswith(SUFFIX):
+                found.append(path)
+    except OSError as error:
+        if not isinstance(error, FileNotFoundError):
+            _logger.warning("the folder of the journals cannot be read: %r", error)
+    return sorted(found)
+
+
+def _remove_leftover(path: Path) -> None:
+    """Remove a file that never got its name: nothing in it was promised."""
+    try:
+        if path.stat().st_mtime < time.time() - _LEFTOVER_S:
+            path.unlink()
+    except OSError as error:
+        _logger.debug("%s stays: %r", path.name, error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Free:
+    """A journal that is locked by us; `contents` is None when it cannot be read."""
+
+    path: Path
+    fd: int
+    contents: JournalContents | None
+
+    def keep_refused(self, why: object) -> None:
+        """Keep the journal where nobody delivers it again."""
+        kept = self.path.with_name(self.path.name + REFUSED)
+        self.path.rename(kept)
+        _logger.warning("the journal %s is kept, not delivered: %s", kept, why)
+
+
+def _take(path: Path) -> _Free | None:
+    """Lock a journal and read it; None: it is not free, or gone."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    free = None
+    try:
+        # Whoever had the lock may have delivered and removed the file in between.
+        if lock(fd) and os.path.samestat(os.fstat(fd), path.lstat()):
+            free = _Free(path, fd, _read(fd))
+    except OSError as error:
+        _logger.debug("%s is left alone: %r", path.name, error)
+    finally:
+        if free is None:
+            os.close(fd)
+    return free
+
+
+def _read(fd: int) -> JournalContents | None:
+    with open(fd, "rb", closefd=False) as file:
+        try:
+            return unpack(file.read())
+        except OperationError:
+            return None
+
+
+async def _deliver(free: _Free, url: str, way: Way) -> int:
+    """Deliver one journal; return 1 when the log has all of it now."""
+    contents = free.contents
+    try:
+        if contents is None:
+            free.keep_refused("its beginning is damaged")
+        elif contents.head.log == url:
+            refused = await deliver(contents, way)
+            if refused or contents.refused:
+                free.keep_refused("the log refused some of its frames")
+            else:
+                free.path.unlink(missing_ok=True)
+                return 1
+    except OperationError as error:
+        if error.code in (ErrorCode.UNSUPPORTED_INPUT, ErrorCode.CONFLICT):
+            free.keep_refused(error)
+        elif error.code is not ErrorCode.NOT_FOUND:  # the session is being deleted
+            raise
+    except OSError as error:
+        _logger.warning("the journal %s was delivered and stays: %r", free.path, error)
+    return 0

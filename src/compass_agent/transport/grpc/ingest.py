@@ -1,0 +1,129 @@
+"""The hub's end: batches from agents' processes go into a log, and each is answered.
+
+For as long as an agent's call lives, the hub renews the leases of its epochs.
+"""
+
+from __future__ import annotations
+
+__all__ = ("Ingest",)
+
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import anyio
+import grpc
+
+from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.wire import Answer
+from compass_agent.wire.publish import PUBLISH_FRAME, answer_to_bytes, request_from_bytes
+
+if TYPE_CHECKING:
+    from grpc import aio
+
+    from compass_agent.log.append import AppendLog
+    from compass_agent.wire import Batch
+    from compass_agent.wire.publish import PublishRequest
+
+    _Handler = grpc.RpcMethodHandler[bytes, bytes]
+    _Context = aio.ServicerContext[bytes, bytes]
+
+_logger = logging.getLogger("compass_agent.transport")
+
+_RENEW_EVERY_S = 2.0
+_LEASE_S = 10.0
+
+# Batches of one call that are stored at the same time; behind them the call is not read.
+_AT_ONCE = 16
+
+
+class Ingest:
+    """Serves `PublishFrame` into `log`, which stays its owner's to close.
+
+    Attributes:
+        writers: How many calls publish each (session, epoch).
+    """
+
+    def __init__(self, log: AppendLog) -> None:
+        self._log = log
+        self.writers: Counter[tuple[str, str]] = Counter()
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """Return what a server is given."""
+        service, method = PUBLISH_FRAME
+        # Without serializers bytes come as they are.
+        serve: _Handler = grpc.stream_stream_rpc_method_handler(self.publish_frame)
+        return grpc.method_handlers_generic_handler(service, {method: serve})
+
+    async def keep_leases(self) -> None:
+        """Renew the leases of the epochs whose calls live, every two seconds, until cancelled."""
+        while True:
+            await anyio.sleep(_RENEW_EVERY_S)
+            if self.writers:
+                try:
+                    await self._log.renew(sorted(self.writers), _LEASE_S)
+                except OperationError as error:
+                    _logger.warning("the leases could not be renewed: %r", error)
+
+    async def publish_frame(self, _requests: object, context: _Context) -> None:
+        """Answer every batch of one call, which may carry many sessions.
+
+        Raises:
+            OperationError: `unsupported_input`: a message that cannot be read, so that it is not
+                known what to answer.
+        """
+        epochs: set[tuple[str, str]] = set()
+        room = anyio.Semaphore(_AT_ONCE)
+        writing = anyio.Lock()
+
+        async def answer(request: PublishRequest) -> None:
+            try:
+                batch = request.batch
+                told = await self._store(request)
+                async with writing:
+                    await context.write(answer_to_bytes(batch.session, batch.epoch, told))
+            finally:
+                room.release()
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                while True:
+                    await room.acquire()
+                    data = await _next_message(context)
+                    if not isinstance(data, bytes):
+                        break
+                    request = request_from_bytes(data)
+                    self._meet(request.batch, epochs)
+                    tasks.start_soon(answer, request)
+        finally:
+            self.writers.subtract(epochs)
+            self.writers += Counter[tuple[str, str]]()
+
+    def _meet(self, batch: Batch, epochs: set[tuple[str, str]]) -> None:
+        """Note that this call publishes the batch's epoch, until it ends or the call does."""
+        epoch = (batch.session, batch.epoch)
+        if epoch not in epochs:
+            epochs.add(epoch)
+            self.writers[epoch] += 1
+
+    async def _store(self, request: PublishRequest) -> Answer:
+        batch, meta = request
+        try:
+            request.check()
+            if meta is not None:
+                await self._log.open(batch.session, batch.epoch, meta)
+            if batch.number == 0:
+                return Answer(0, 0, 0)
+            return await self._log.append(batch)
+        except OperationError as error:
+            code = ErrorCode.UNAVAILABLE if error.retryable else error.code
+        except Exception:
+            # The text of it stays here.
+            _logger.exception("a batch of session %s could not be stored", batch.session)
+            code = ErrorCode.INTERNAL
+        return Answer(batch.number, 0, 0, code=code)
+
+
+async def _next_message(context: _Context) -> object:
+    """Return the next message's bytes, or gRPC's mark of the end."""
+    return await context.read()

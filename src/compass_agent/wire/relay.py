@@ -1,0 +1,216 @@
+"""What readers receive through a hub: pages to messages, with the events' bytes as they are.
+
+An event is encoded once, in the agent's process. To relay it, its bytes are set between those of
+its place; nothing is decoded, however many readers there are.
+"""
+
+from __future__ import annotations
+
+__all__ = ("SUBSCRIBE", "Relay", "Subscription", "subscription_from_bytes")
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import DecodeError
+
+from compass.v1.compass_pb2 import AgentSessionFrame, SubscribeAgentSessionRequest
+from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.frames import Cursor, InvalidCursorError, check_session_id, event_kind
+from compass_agent.wire.convert import decode_frame, item_to_subscriber_frame
+from compass_agent.wire.items import FrameItem, Gap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from compass_agent.wire.items import Item
+
+SUBSCRIBE = ("compass.v1.CompassService", "SubscribeAgentSession")
+"""Service and name of the method."""
+
+_MESSAGE_BYTES = 512 * 1024
+"""A message that holds this much is sent: far below the 4 MiB that gRPC's readers take."""
+
+# Keys of fields as they stand in the bytes: the number, and how the value is written.
+_STATE_OF_SESSION_FRAME = 0x08
+_STATE_OF_AGENT_SESSION_FRAME = b"\x18"
+_EVENT_OF_BOTH = 0x12
+_SEQ = b"\x80\x01"
+_MORE = b"\xb2\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What a reader asks of a hub.
+
+    Attributes:
+        session: The session's id.
+        after: Where to begin; None: with the oldest that is kept.
+        follow: Go on live.
+        kinds: The kinds of events to send; empty: all.
+        max_batch: Frames a message at most; 0: one, and a gap rides on the frame behind it.
+    """
+
+    session: str
+    after: Cursor | None
+    follow: bool
+    kinds: frozenset[str]
+    max_batch: int
+
+
+def subscription_from_bytes(data: bytes) -> Subscription:
+    """Read a SubscribeAgentSessionRequest.
+
+    Raises:
+        OperationError: `unsupported_input`: the bytes are no such message, or name no session or
+            no place in one.
+    """
+    try:
+        request = SubscribeAgentSessionRequest.FromString(data)
+        after: Cursor | None = None
+        if request.after_epoch:
+            after = Cursor.parse(f"{request.after_epoch}-{request.after_seq}")
+    except (DecodeError, InvalidCursorError) as error:
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+    return Subscription(
+        session=check_session_id(request.session_id),
+        after=after,
+        follow=request.follow if request.HasField("follow") else True,
+        kinds=frozenset(request.kinds),
+        max_batch=request.max_batch,
+    )
+
+
+class Relay:
+    """Encodes one reader's items as AgentSessionFrame.
+
+    Args:
+        subscription: What the reader asked for.
+    """
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._session = subscription.session
+        self._kinds = subscription.kinds
+        self._max_batch = subscription.max_batch
+        self._epoch = ""
+        self._head = b""
+
+    def messages(self, items: Iterable[Item]) -> Iterator[bytes]:
+        """Yield the encoded messages that carry `items`, in order.
+
+        Raises:
+            OperationError: `unsupported_input`, when an item holds bytes that are no SessionFrame.
+        """
+        parts = self._filtered(items) if self._kinds else items
+        if self._max_batch:
+            return self._batched(parts)
+        return self._one_by_one(parts)
+
+    def _filtered(self, items: Iterable[Item]) -> Iterator[Item]:
+        for item in items:
+            if not isinstance(item, FrameItem) or self._wanted(item):
+                yield item
+
+    def _wanted(self, item: FrameItem) -> bool:
+        """Tell whether the frame is of a kind that was asked for. A transition always is."""
+        frame = decode_frame(item.data)
+        return bool(frame.state) or event_kind(frame) in self._kinds
+
+    def _one_by_one(self, items: Iterable[Item]) -> Iterator[bytes]:
+        gap: Gap | None = None
+        for item in items:
+            rides = gap is not None and isinstance(item, FrameItem) and item.epoch == gap.epoch
+            if gap is not None and not rides:
+                yield self._encode(gap)
+                gap = None
+            if isinstance(item, Gap):
+                gap = item
+                continue
+            yield self._encode(item) if gap is None else self._encode(item) + self._riding(gap)
+            gap = None
+        if gap is not None:
+            yield self._encode(gap)
+
+    def _riding(self, gap: Gap) -> bytes:
+        """Return the gap's field alone; one message's bytes behind another's are merged."""
+        alone = item_to_subscriber_frame("", gap)
+        return AgentSessionFrame(gap=alone.gap).SerializeToString()
+
+    def _batched(self, items: Iterable[Item]) -> Iterator[bytes]:
+        parts: list[bytes] = []
+        size = count = 0
+        for item in items:
+            part = self._encode(item)
+            length = len(part)
+            if count == self._max_batch or (count and size + length > _MESSAGE_BYTES):
+                yield b"".join(parts)
+                parts.clear()
+                size = count = 0
+            if count:
+                # The first stands as the message itself, each other one as a field of it.
+                parts += (_MORE, _varint(length))
+            parts.append(part)
+            size += length
+            count += 1
+        if parts:
+            yield b"".join(parts)
+
+    def _encode(self, item: Item) -> bytes:
+        if isinstance(item, FrameItem) and not item.late:
+            epoch, seq, data, _, _ = item
+            event = data if _is_event(data) else _state_and_event(data)
+            if event is not None:
+                if epoch != self._epoch:
+                    self._enter(epoch)
+                return self._head + event + _SEQ + _varint(seq)
+        return item_to_subscriber_frame(self._session, item).SerializeToString()
+
+    def _enter(self, epoch: str) -> None:
+        """Prepare what stands before every event of the epoch."""
+        self._epoch = epoch
+        self._head = AgentSessionFrame(session_id=self._session, epoch=epoch).SerializeToString()
+
+
+def _is_event(data: bytes) -> bool:
+    """Tell whether an encoded SessionFrame is one event and nothing else.
+
+    It then stands in AgentSessionFrame as it is.
+    """
+    if len(data) < 3 or data[0] != _EVENT_OF_BOTH:  # noqa: PLR2004 - a key, a length, something
+        return False
+    length, after = data[1], 2
+    if length >= 0x80:  # noqa: PLR2004 - of more than one byte
+        length &= 0x7F
+        for shift in (7, 14, 21, 28):
+            byte = data[after] if after < len(data) else 0
+            length |= (byte & 0x7F) << shift
+            after += 1
+            if byte < 0x80:  # noqa: PLR2004 - the last one
+                break
+    return length + after == len(data)
+
+
+def _state_and_event(data: bytes) -> bytes | None:
+    """Return an encoded SessionFrame with a state as AgentSessionFrame has it.
+
+    None: it does not stand as protobuf writes it, and has to be decoded.
+    """
+    if len(data) < 2 or data[0] != _STATE_OF_SESSION_FRAME or data[1] >= 0x80:  # noqa: PLR2004 - of one byte
+        return None
+    if len(data) > 2 and not _is_event(data[2:]):  # noqa: PLR2004 - more than the state
+        return None
+    return _STATE_OF_AGENT_SESSION_FRAME + data[1:]
+
+
+def _varint(number: int) -> bytes:
+    """Return the number as protobuf writes it: seven bits a byte, the lowest first."""
+    if number < 0x4000:  # noqa: PLR2004 - most of them, and fast
+        return _SHORT[number]
+    out = bytearray()
+    while number > 0x7F:  # noqa: PLR2004 - seven bits
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+_SHORT = [bytes([n] if n < 0x80 else [n & 0x7F | 0x80, n >> 7]) for n in range(0x4000)]  # noqa: PLR2004 - one byte, or two
