@@ -158,9 +158,10 @@ class DeliveryMachine(RuleBasedStateMachine):
             sender.settle(batch, answer)
 
     @precondition(lambda self: self.copies)
-    @rule(which=st.integers(0, 1000))
-    def a_copy_arrives_late(self, which: int) -> None:
+    @rule(which=st.integers(0, 1000), ms=st.sampled_from([0, 1, 10_001]))
+    def a_copy_arrives_late(self, which: int, ms: int) -> None:
         """The network held it back, or sends it twice; nobody waits for the answer."""
+        self.time_passes(ms)
         batch = self.copies[which % len(self.copies)]
         if self.log.index(batch.epoch) is None or _poisoned(batch):
             return
@@ -202,13 +203,18 @@ class DeliveryMachine(RuleBasedStateMachine):
         if self.real:
             self.real.clock.ms += ms
 
-    @rule(words=SIZES, page=PAGES)
-    def the_writer_falls_silent_with_a_backlog(self, words: str, page: int) -> None:
-        """What it sent last stands above the watermark, and whoever reads closes below it."""
+    @rule(words=SIZES, page=PAGES, follows=st.booleans())
+    def the_writer_falls_silent_with_a_backlog(
+        self, words: str, page: int, *, follows: bool
+    ) -> None:
+        """What it sent last stands above the watermark. A newer one seals, or a reader closes."""
         for number in range(10):
             self.emit_to(self.sender(0), words, priority=number % 4 == 0)
         self.send_one(0, "answered")
-        self.time_passes(10_001)
+        if follows and len(self.senders) < MOST_SENDERS:
+            self.open_writer()
+        else:
+            self.time_passes(10_001)
         self.visit(page)
 
     @rule(who=WHO)
@@ -217,8 +223,8 @@ class DeliveryMachine(RuleBasedStateMachine):
         if self.real:
             self.real.renew(self.sender(who).epoch)
 
-    @precondition(lambda self: len(self.senders) > 2)
-    @rule(sure=st.integers(0, 5))
+    @precondition(lambda self: len(self.senders) > 1)
+    @rule(sure=st.integers(0, 2))
     def the_log_loses_the_session(self, sure: int) -> None:
         if sure or not self.log.epochs:
             return
