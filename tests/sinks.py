@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("assert_balanced", "error", "refused", "stored", "text")
+__all__ = ("BUILD", "assert_balanced", "error", "refused", "stored", "text")
 
 from typing import TYPE_CHECKING
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from compass_agent.sink import FrameSink
     from compass_agent.wire import Batch
 
-_BUILD = FrameBuilder(lambda: 0)
+BUILD = FrameBuilder(lambda: 0)
 
 
 def text(content: str = "x") -> SessionFrame:
     """A trace frame."""
-    return _BUILD.assistant_text(content, "1")
+    return BUILD.assistant_text(content, "1")
 
 
 def error(message: str = "boom") -> SessionFrame:
     """A priority frame."""
-    return _BUILD.session_error(SessionErrorKind.SESSION_ERROR_KIND_ERROR, message)
+    return BUILD.session_error(SessionErrorKind.SESSION_ERROR_KIND_ERROR, message)
 
 
 def stored(batch: Batch, *, late: int = 0, sealed: bool = False) -> Answer:

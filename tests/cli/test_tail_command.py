@@ -210,6 +210,7 @@ def test_whatever_goes_wrong_has_its_status_and_no_traceback(
     assert (err == "") == (status in {130, 141})
 
 
+@pytest.mark.requirement("G-READ-5")
 def test_an_interrupted_tail_says_where_to_go_on(
     record: Record, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

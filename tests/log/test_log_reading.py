@@ -39,6 +39,7 @@ async def take(pages: Pages, words: int) -> list[str]:
     return found
 
 
+@pytest.mark.requirement("G-READ-1", "G-READ-2")
 async def test_readers_get_emission_order_and_never_beyond_the_watermark(log: SessionLog) -> None:
     await log.open(S, E1, META)
     await log.append(batch(1, priority=[6, 9], trace=[1, 2], through=2))
@@ -59,6 +60,7 @@ async def test_the_bytes_of_a_frame_come_out_as_they_went_in(log: SessionLog) ->
     assert len({*page.items, FrameItem(E1, 1, odd)}) == 2
 
 
+@pytest.mark.requirement("G-READ-3")
 @pytest.mark.parametrize("page_frames", [1, 2, 5, 1000])
 async def test_pages_of_any_size_hold_the_same_and_end_where_their_cursor_says(
     log: SessionLog, page_frames: int
@@ -75,6 +77,7 @@ async def test_pages_of_any_size_hold_the_same_and_end_where_their_cursor_says(
         assert await read_all(log, page.cursor) == rest
 
 
+@pytest.mark.requirement("G-READ-4")
 async def test_a_page_of_large_frames_is_short(log: SessionLog) -> None:
     await log.open(S, E1, META)
     await log.append(Batch(S, E1, 1, [], [(seq, bytes(10_000)) for seq in range(1, 301)], 300))
@@ -83,6 +86,7 @@ async def test_a_page_of_large_frames_is_short(log: SessionLog) -> None:
     assert max(sizes) <= 128
 
 
+@pytest.mark.requirement("G-READ-1")
 async def test_every_epoch_is_read_in_the_order_of_opening(log: SessionLog) -> None:
     await log.open(S, E2, META)
     await log.append(batch(1, trace=[1], through=1, epoch=E2))
@@ -103,12 +107,14 @@ async def test_every_epoch_is_read_in_the_order_of_opening(log: SessionLog) -> N
     assert await read_all(log, Cursor(E3, 0)) == []
 
 
+@pytest.mark.requirement("G-READ-3")
 async def test_a_cursor_of_an_unknown_epoch_starts_over_with_the_oldest(log: SessionLog) -> None:
     await log.open(S, E1, META)
     await log.append(batch(1, trace=[1], through=1))
     assert await read_all(log, Cursor(E3, 480)) == ["reset 1 unknown_epoch", "t1"]
 
 
+@pytest.mark.requirement("G-READ-3")
 async def test_a_cursor_above_what_is_stored_is_a_conflict_after_a_while(log: SessionLog) -> None:
     await log.open(S, E1, META)
     await log.append(batch(1, trace=[1], through=1))
@@ -141,6 +147,7 @@ async def test_what_cannot_be_asked_is_refused(log: SessionLog) -> None:
         assert caught.value.code is ErrorCode.UNSUPPORTED_INPUT
 
 
+@pytest.mark.requirement("G-READ-3")
 async def test_between_replay_and_live_there_is_neither_hole_nor_repeat(log: SessionLog) -> None:
     await log.open(S, E1, META)
     await log.append(batch(1, trace=[1, 2], through=2))
@@ -156,6 +163,7 @@ async def test_between_replay_and_live_there_is_neither_hole_nor_repeat(log: Ses
         assert await take(pages, 37) == [f"t{seq}" for seq in range(3, 40)]
 
 
+@pytest.mark.requirement("G-READ-5")
 async def test_a_live_reader_stops_at_the_end_and_goes_on_with_a_newer_epoch(
     log: SessionLog,
 ) -> None:
@@ -173,6 +181,7 @@ async def test_a_live_reader_stops_at_the_end_and_goes_on_with_a_newer_epoch(
     assert await take(log.read(S, Cursor(E2, 1)), 1) == ["end 1 4"]
 
 
+@pytest.mark.requirement("G-LOG-5")
 async def test_a_detached_epoch_is_closed_by_its_reader_and_told_as_disconnected(
     log: SessionLog, clock: Clock
 ) -> None:
@@ -191,6 +200,7 @@ async def test_a_detached_epoch_is_closed_by_its_reader_and_told_as_disconnected
     assert await read_all(log) == ["t1", *lost[:-1], "t6", "p7"]
 
 
+@pytest.mark.requirement("G-LOG-5")
 async def test_a_renewed_lease_brings_the_stored_state_back(log: SessionLog, clock: Clock) -> None:
     await log.open(S, E1, META)
     await log.append(batch(1, priority={1: state(2)}, through=1))
@@ -203,6 +213,7 @@ async def test_a_renewed_lease_brings_the_stored_state_back(log: SessionLog, clo
     assert await take(pages, 1) == ["state 6"]
 
 
+@pytest.mark.requirement("G-LOG-5")
 async def test_a_closing_mark_is_refused_while_the_writer_lives_or_has_ended(
     log: SessionLog, clock: Clock
 ) -> None:
@@ -217,6 +228,7 @@ async def test_a_closing_mark_is_refused_while_the_writer_lives_or_has_ended(
     assert (await log.sessions())[0].cursor == Cursor(E1, 3)
 
 
+@pytest.mark.requirement("G-LOG-3")
 async def test_frames_of_a_sealed_epoch_come_late_to_live_readers_and_in_place_to_others(
     log: SessionLog,
 ) -> None:
@@ -236,6 +248,21 @@ async def test_frames_of_a_sealed_epoch_come_late_to_live_readers_and_in_place_t
     assert await read_all(log) == in_place
     assert await take(away, 6) == [*in_place, "caught up"]
     assert await take(log.read(S, Cursor(E2, 0)), 2) == ["t1", "caught up"]
+
+
+@pytest.mark.requirement("G-READ-2")
+async def test_a_frame_that_a_live_reader_meets_at_its_place_does_not_come_late_as_well(
+    log: SessionLog,
+) -> None:
+    await log.open(S, E1, META)
+    pages = log.read(S, page_frames=1)
+    await take(pages, 1)
+    await log.append(batch(1, trace=[1, 2], through=2))
+    await log.open(S, E2, META)
+    await log.append(batch(2, priority=[3, 4], through=4))
+    assert await take(pages, 5) == ["t1", "t2", "p3", "p4", "reset 2 new_epoch"]
+    await log.append(batch(1, trace=[1], through=1, epoch=E2))
+    assert await take(pages, 1) == ["t1"]
 
 
 async def test_a_session_that_is_deleted_under_its_reader_is_not_found(log: SessionLog) -> None:
@@ -261,6 +288,7 @@ async def test_a_cancelled_wait_loses_nothing_and_the_reader_goes_on(log: Sessio
         assert await take(pages, 1) == [f"t{seq}"]
 
 
+@pytest.mark.requirement("G-READ-4")
 async def test_a_reader_that_is_dropped_or_closed_leaves_nothing_behind(log: SessionLog) -> None:
     await log.open(S, E1, META)
     async for _ in log.read(S):
@@ -272,6 +300,7 @@ async def test_a_reader_that_is_dropped_or_closed_leaves_nothing_behind(log: Ses
         await anext(pages)
 
 
+@pytest.mark.requirement("G-READ-4")
 async def test_two_readers_at_different_places_each_get_their_own_suffix(log: SessionLog) -> None:
     await log.open(S, E1, META)
     await log.append(batch(1, trace=range(1, 21), through=20))
@@ -280,6 +309,7 @@ async def test_two_readers_at_different_places_each_get_their_own_suffix(log: Se
     assert await take(near, 18) == [*(f"t{seq}" for seq in range(4, 21)), "caught up"]
 
 
+@pytest.mark.requirement("G-READ-2")
 def test_a_trimmed_range_reads_as_retention_unless_a_fault_is_known_there() -> None:
     head = EpochHead(
         E1,

@@ -24,6 +24,7 @@ async def test_a_batch_is_stored_and_answered_with_what_is_stored_then(log: Sess
     assert await read_all(log) == ["p1", "t2", "t3", "p4"]
 
 
+@pytest.mark.requirement("G-LOG-1")
 async def test_the_same_batch_twice_changes_nothing_and_is_answered_as_the_first_time(
     log: SessionLog, clock: Clock
 ) -> None:
@@ -48,6 +49,21 @@ async def test_late_trace_is_dropped_and_counted_and_priority_is_not_late(log: S
     assert await read_all(log) == ["gap 1-2 dropped", "t3", "gap 4-4 dropped", "t5", "p6"]
 
 
+@pytest.mark.requirement("G-LOG-1")
+async def test_a_copy_of_a_batch_that_is_long_answered_changes_nothing_and_is_no_sign_of_life(
+    log: SessionLog, clock: Clock
+) -> None:
+    await log.open(S, E1, META)
+    for number in range(1, 8):
+        await log.append(batch(number, trace=[number], through=number))
+    clock.pass_s(11)
+    before = await log.sessions()
+    assert before[0].state == 6
+    await log.append(batch(1, trace=[1], through=1))
+    assert await log.sessions() == before
+
+
+@pytest.mark.requirement("G-LOG-1")
 async def test_priority_that_is_stored_is_not_stored_again(log: SessionLog) -> None:
     await log.open(S, E1, META)
     await log.append(batch(1, priority={1: state(3)}, through=1))
@@ -57,6 +73,7 @@ async def test_priority_that_is_stored_is_not_stored_again(log: SessionLog) -> N
     assert (summary.frames, summary.state) == (2, 2)
 
 
+@pytest.mark.requirement("G-LOG-2")
 async def test_nothing_is_taken_of_a_batch_when_priority_before_it_is_missing(
     log: SessionLog,
 ) -> None:
@@ -71,6 +88,7 @@ async def test_nothing_is_taken_of_a_batch_when_priority_before_it_is_missing(
     assert await read_all(log) == ["p1", "gap 2-2 dropped", "p3", "gap 4-4 dropped", "p5", "t6"]
 
 
+@pytest.mark.requirement("G-LOG-2")
 async def test_priority_that_the_sender_has_no_more_reads_as_a_loss_of_the_log(
     log: SessionLog,
 ) -> None:
@@ -100,6 +118,7 @@ async def test_a_batch_number_that_comes_again_with_new_priority_is_no_repeat(
     assert await read_all(log) == ["p1", "p2"]
 
 
+@pytest.mark.requirement("G-LOG-3")
 async def test_a_sealed_epoch_takes_priority_and_the_end_but_no_trace_and_no_longer_tells_a_state(
     log: SessionLog,
 ) -> None:
@@ -127,6 +146,7 @@ async def test_a_sealed_epoch_takes_priority_and_the_end_but_no_trace_and_no_lon
     ]
 
 
+@pytest.mark.requirement("G-LOG-6")
 async def test_an_end_mark_that_lacks_priority_is_refused(log: SessionLog) -> None:
     await log.open(S, E1, META)
     answer = await log.append(end(1, 4, prev_priority=2))
@@ -137,6 +157,7 @@ async def test_an_end_mark_that_lacks_priority_is_refused(log: SessionLog) -> No
     assert summary.ended
 
 
+@pytest.mark.requirement("G-LOG-6")
 async def test_after_its_end_an_epoch_takes_nothing_but_the_same_end_again(
     log: SessionLog,
 ) -> None:
@@ -197,6 +218,7 @@ async def test_opening_an_epoch_again_changes_nothing(log: SessionLog) -> None:
     assert await log.sessions() == before
 
 
+@pytest.mark.requirement("G-LOG-3")
 async def test_a_dead_writers_epoch_is_placed_before_the_one_at_work(log: SessionLog) -> None:
     await log.open(S, E1, META)
     await log.open(S, E3, META)
@@ -222,6 +244,7 @@ async def test_a_dead_writers_epoch_becomes_the_current_one_when_nobody_is_at_wo
     assert summary.last_error is not None
 
 
+@pytest.mark.requirement("G-LOG-4")
 async def test_a_summary_follows_priority_frames_ahead_of_the_watermark(
     log: SessionLog, clock: Clock
 ) -> None:
@@ -266,6 +289,7 @@ async def test_sessions_are_listed_last_change_first_and_counted_over_epochs(
     assert found == [("a", 1), ("b", 2), ("c", 0)]
 
 
+@pytest.mark.requirement("G-LOG-5")
 async def test_a_session_whose_writer_shows_no_life_is_listed_as_disconnected(
     log: SessionLog, clock: Clock
 ) -> None:

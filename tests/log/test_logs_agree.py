@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -249,6 +250,7 @@ async def run(folder: Path, steps: list[tuple[str, int]], page_frames: int) -> N
         await log.aclose()
 
 
+@pytest.mark.requirement("G-READ-2", "G-READ-3")
 @given(
     steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 9)), max_size=60),
     page_frames=st.integers(1, 6),

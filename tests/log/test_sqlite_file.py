@@ -165,6 +165,7 @@ async def test_a_writer_in_another_thread_and_loop_wakes_the_reader_without_bein
     await other.aclose()
 
 
+@pytest.mark.requirement("G-LOG-1")
 async def test_the_same_batch_twice_changes_nothing_on_disk(
     file_log: SqliteLog, tmp_path: Path
 ) -> None:
@@ -191,6 +192,7 @@ async def test_what_was_stored_is_there_after_closing_and_opening(tmp_path: Path
     await again.aclose()
 
 
+@pytest.mark.requirement("G-READ-4")
 async def test_no_read_transaction_stays_open_between_pages(
     file_log: SqliteLog, tmp_path: Path
 ) -> None:
@@ -338,6 +340,7 @@ async def test_a_closed_log_is_unavailable_and_its_readers_learn_of_it(tmp_path:
         assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
+@pytest.mark.requirement("G-READ-3")
 async def test_a_cursor_resumes_in_another_log_object_of_the_same_file(
     file_log: SqliteLog, tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ def inner_failure(text: str) -> dict[str, Any]:
     return {"type": "message_update", "assistantMessageEvent": step}
 
 
+@pytest.mark.requirement("G-TURN-1")
 def test_a_failure_is_told_once_a_message() -> None:
     mapper = new_mapper(RUN, TURN, message_start())
 
@@ -59,6 +60,7 @@ def test_the_same_failure_of_the_next_message_is_told_again() -> None:
     assert described(mapper.map(FAILED)) == TOLD
 
 
+@pytest.mark.requirement("G-TURN-1")
 @pytest.mark.parametrize("last_chance", [turn_end(FAILED), run_end(FAILED)])
 def test_a_failure_that_nothing_told_is_told_at_the_end(last_chance: dict[str, Any]) -> None:
     mapper = new_mapper(RUN, TURN)
@@ -73,6 +75,7 @@ def test_the_failed_message_may_stand_before_tool_results_in_the_run() -> None:
     assert described(mapper.map(run_end(FAILED, result))) == TOLD
 
 
+@pytest.mark.requirement("G-TURN-2")
 def test_an_abort_that_nothing_told_is_told_at_the_end() -> None:
     mapper = new_mapper(RUN, TURN)
 
@@ -91,6 +94,7 @@ def test_a_failed_run_stays_errored_until_work_starts_again() -> None:
     assert described(mapper.map(RUN)) == ["state WORKING"]
 
 
+@pytest.mark.requirement("G-TURN-1")
 def test_every_error_has_an_errored_frame_of_its_own() -> None:
     mapper = new_mapper(message_start(), FAILED)
     frames = frames_of(
@@ -100,6 +104,7 @@ def test_every_error_has_an_errored_frame_of_its_own() -> None:
     assert described(frames) == ["ERROR - another", "state ERRORED"]
 
 
+@pytest.mark.requirement("G-TURN-2")
 def test_an_aborted_run_is_ready_afterwards() -> None:
     mapper = new_mapper(RUN, TURN, message_start(), ABORTED)
 
@@ -180,12 +185,14 @@ def test_once_the_runtime_was_asked_to_stop_whatever_comes_is_an_abort() -> None
     assert described(mapper.map(run_end(FAILED))) == ["state READY"]
 
 
+@pytest.mark.requirement("G-TURN-3")
 def test_open_tools_get_their_last_update_before_the_error() -> None:
     mapper = new_mapper(RUN, message_start(), tool_start(call="a"), tool_start(call="b"))
 
     assert described(mapper.map(FAILED)) == ["update a FAILED", "update b FAILED", *TOLD]
 
 
+@pytest.mark.requirement("G-TURN-3")
 def test_open_tools_are_interrupted_by_an_abort() -> None:
     mapper = new_mapper(RUN, message_start(), tool_start())
 
@@ -207,6 +214,7 @@ def test_a_failure_of_the_runtime_that_was_told_is_not_told_again() -> None:
     assert len(mapper.session_error(error, "503 Overloaded", status=503)) == 2
 
 
+@pytest.mark.requirement("G-TURN-2")
 def test_a_second_stop_is_not_told_again() -> None:
     aborted = SessionErrorKind.SESSION_ERROR_KIND_ABORTED
     mapper = new_mapper(RUN)

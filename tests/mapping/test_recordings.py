@@ -74,6 +74,7 @@ def status_of(text: str, status: int | None) -> int | None:
     return status
 
 
+@pytest.mark.requirement("G-TURN-1")
 @pytest.mark.parametrize("recorded", recordings(), ids=str)
 def test_each_failed_message_is_told_once_with_its_message_and_status(recorded: Recorded) -> None:
     frames = mapped(recorded)
@@ -99,6 +100,7 @@ def assert_readable(message: str, raw: str) -> None:
     assert head in raw or head in json.dumps(raw) or fallback or head.replace('"', '\\"') in raw
 
 
+@pytest.mark.requirement("G-TURN-1", "G-TURN-2")
 @pytest.mark.parametrize("recorded", recordings(), ids=str)
 def test_every_error_is_followed_by_errored_and_nothing_else_is(recorded: Recorded) -> None:
     frames = mapped(recorded)

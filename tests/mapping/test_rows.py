@@ -101,6 +101,7 @@ def test_an_inner_error_is_content_and_then_errored() -> None:
     assert mapped(message_start(), event) == ["ERROR 529 Overloaded", "state ERRORED"]
 
 
+@pytest.mark.requirement("G-TURN-2")
 def test_an_inner_abort_is_content_alone() -> None:
     event = inner_error("aborted", errorMessage="Request was aborted")
 
@@ -113,12 +114,14 @@ def test_a_failed_message_end_is_content_and_then_errored() -> None:
     assert mapped(message_start(), end) == ["ERROR 429 Rate limit", "state ERRORED"]
 
 
+@pytest.mark.requirement("G-TURN-2")
 def test_an_aborted_message_end_is_content_alone() -> None:
     end = assistant_end("aborted", errorMessage="Interrupted by user")
 
     assert mapped(message_start(), end) == ["ABORTED - Interrupted by user"]
 
 
+@pytest.mark.requirement("G-TURN-4")
 @pytest.mark.parametrize("missing", [{}, {"errorMessage": None, "errorStatus": None}])
 def test_what_a_failure_lacks_stays_absent(missing: dict[str, Any]) -> None:
     assert mapped(message_start(), assistant_end("error", **missing)) == [
@@ -127,6 +130,7 @@ def test_what_a_failure_lacks_stays_absent(missing: dict[str, Any]) -> None:
     ]
 
 
+@pytest.mark.requirement("G-TURN-4")
 def test_status_0_is_a_status() -> None:
     end = assistant_end("error", errorMessage="x", errorStatus=0)
 

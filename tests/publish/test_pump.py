@@ -42,6 +42,7 @@ class Log:
         return sorted(seq for batch in self.batches for seq, _ in [*batch.priority, *batch.trace])
 
 
+@pytest.mark.requirement("G-PUMP-5")
 async def test_leaving_the_block_publishes_everything_and_the_end() -> None:
     sink, log = FrameSink("s"), Log()
     async with Pump(sink, log):
@@ -77,6 +78,7 @@ async def test_frames_of_another_thread_wake_it() -> None:
         thread.join()
 
 
+@pytest.mark.requirement("G-PUMP-3")
 @pytest.mark.parametrize(
     "failure", [OperationError(ErrorCode.UNAVAILABLE), RuntimeError("broken pipe"), TimeoutError()]
 )
@@ -90,6 +92,7 @@ async def test_an_unanswered_batch_goes_again_unchanged(failure: Exception) -> N
     assert log.positions() == [1, 2]
 
 
+@pytest.mark.requirement("G-SINK-4")
 async def test_meanwhile_the_trace_lane_drops_and_priority_piles_up() -> None:
     sink, log = FrameSink("s", trace_capacity=2), Log()
     log.open = anyio.Event()
@@ -108,6 +111,7 @@ async def test_meanwhile_the_trace_lane_drops_and_priority_piles_up() -> None:
     assert_balanced(sink)
 
 
+@pytest.mark.requirement("G-PUMP-4")
 async def test_what_is_refused_for_good_does_not_stop_the_rest() -> None:
     class Picky(Log):
         async def publish(self, batch: Batch) -> Answer:
@@ -128,6 +132,7 @@ async def test_what_is_refused_for_good_does_not_stop_the_rest() -> None:
     assert sink.statistics().trace.lost == 1
 
 
+@pytest.mark.requirement("G-PUMP-5")
 async def test_closing_returns_in_time_when_the_far_side_hangs() -> None:
     sink, log = FrameSink("s"), Log()
     log.open = anyio.Event()
@@ -144,6 +149,7 @@ async def test_closing_returns_in_time_when_the_far_side_hangs() -> None:
     assert_balanced(sink)
 
 
+@pytest.mark.requirement("G-PUMP-5")
 async def test_cancelling_the_host_still_flushes() -> None:
     sink, log = FrameSink("s"), Log()
     with anyio.CancelScope() as scope:
@@ -172,6 +178,7 @@ async def test_a_failing_log_is_complained_about_once(caplog: pytest.LogCaptureF
     assert len(caplog.records) == 1
 
 
+@pytest.mark.requirement("G-PUMP-3")
 def test_retries_wait_longer_and_longer_up_to_half_a_minute() -> None:
     assert [delay_before(attempt) for attempt in range(2, 8)] == [0.05, 0.2, 0.8, 1.6, 3.2, 6.4]
     assert delay_before(100) == 30.0

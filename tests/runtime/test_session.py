@@ -49,6 +49,7 @@ async def test_three_lines_embed_it() -> None:
     ]
 
 
+@pytest.mark.requirement("G-TURN-5")
 def test_a_host_without_a_loop_uses_with(url: str) -> None:
     with open_session("s1", log=url) as session:
         session.feed({"type": "agent_start"})
@@ -62,6 +63,7 @@ def test_a_host_without_a_loop_uses_with(url: str) -> None:
     ]
 
 
+@pytest.mark.requirement("G-LOG-6")
 async def test_the_end_is_stored(url: str) -> None:
     async with open_session("s1", log=url):
         pass
@@ -71,6 +73,7 @@ async def test_the_end_is_stored(url: str) -> None:
     assert items[-1].last_seq == 2
 
 
+@pytest.mark.requirement("G-TURN-5")
 def test_an_exception_is_told_and_leaves_unchanged(url: str) -> None:
     boom = ValueError("no such model")
 
@@ -93,6 +96,7 @@ async def test_an_exception_in_an_async_block_leaves_unchanged(url: str) -> None
     assert lines[1:] == ["ERROR - TimeoutError", "state ERRORED"]
 
 
+@pytest.mark.requirement("G-TURN-2", "G-TURN-5")
 async def test_a_cancelled_block_is_an_abort_by_the_host(url: str) -> None:
     with anyio.CancelScope() as scope:
         async with open_session("s1", log=url) as session:
@@ -107,6 +111,7 @@ async def test_a_cancelled_block_is_an_abort_by_the_host(url: str) -> None:
     assert lines[2:] == ["ABORTED - The host stopped the work", "state STOPPED"]
 
 
+@pytest.mark.requirement("G-TURN-2")
 @pytest.mark.parametrize(
     ("stop", "kind"),
     [
@@ -298,6 +303,7 @@ def test_many_sessions_share_one_thread_and_leave_none(url: str) -> None:
     assert threading.active_count() <= before + 1
 
 
+@pytest.mark.requirement("G-LOG-6")
 def test_opening_a_session_again_is_a_new_epoch(url: str) -> None:
     epochs: list[str] = []
     for _ in range(2):

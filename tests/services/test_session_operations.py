@@ -140,6 +140,7 @@ async def test_what_cannot_name_a_session_is_unsupported_input(text: str) -> Non
     assert caught.value.code is ErrorCode.UNSUPPORTED_INPUT
 
 
+@pytest.mark.requirement("G-READ-5")
 async def test_a_followed_tail_ends_with_the_end() -> None:
     log = FakeLog(pages=([CaughtUp(EPOCH)], [End(EPOCH, 1, STOPPED)]))
     after = Cursor(EPOCH, 1)
@@ -147,6 +148,7 @@ async def test_a_followed_tail_ends_with_the_end() -> None:
     assert log.asked == [("s", after, True)]
 
 
+@pytest.mark.requirement("G-READ-5")
 async def test_a_followed_tail_that_stops_without_an_end_is_an_error() -> None:
     log = FakeLog(pages=([End(EPOCH, 1, STOPPED)], [CaughtUp(EPOCH)]))
     with pytest.raises(OperationError) as caught:

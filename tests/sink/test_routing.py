@@ -39,6 +39,7 @@ def priority_frames() -> list[SessionFrame]:
     ]
 
 
+@pytest.mark.requirement("G-SINK-3")
 @pytest.mark.parametrize("index", range(5))
 def test_each_priority_kind_survives_a_flood_of_trace_once(index: int) -> None:
     sink = FrameSink("s", trace_capacity=4)
@@ -64,6 +65,7 @@ def test_each_priority_kind_survives_a_flood_of_trace_once(index: int) -> None:
     assert batch.through == 1_001
 
 
+@pytest.mark.requirement("G-SINK-3")
 def test_all_priority_kinds_together_among_a_thousand_trace_frames() -> None:
     sink = FrameSink("s", trace_capacity=4)
     wanted = priority_frames()
@@ -81,6 +83,7 @@ def test_all_priority_kinds_together_among_a_thousand_trace_frames() -> None:
     assert sink.statistics().priority.lost == 0
 
 
+@pytest.mark.requirement("G-SINK-3")
 @pytest.mark.parametrize(
     "frame",
     [
@@ -101,6 +104,7 @@ def test_everything_else_is_trace(frame: SessionFrame) -> None:
     assert sink.statistics().trace.waiting == 1
 
 
+@pytest.mark.requirement("G-PUMP-1")
 def test_a_stop_leads_the_batch_ahead_of_trace_of_the_same_tick() -> None:
     sink = FrameSink("s")
     for number in range(200):
@@ -115,6 +119,7 @@ def test_a_stop_leads_the_batch_ahead_of_trace_of_the_same_tick() -> None:
     assert batch.through == 201
 
 
+@pytest.mark.requirement("G-PUMP-1")
 def test_a_stop_leads_ahead_of_a_backlog_of_several_batches_and_loses_none() -> None:
     sink = FrameSink("s")
     for number in range(600):

@@ -32,6 +32,7 @@ def sent(frame: SessionFrame) -> SessionFrame:
     return SessionFrame.FromString(data)
 
 
+@pytest.mark.requirement("G-SINK-2")
 def test_a_large_text_is_cut_at_a_character_border_and_marked() -> None:
     text = sent(BUILD.assistant_text("é" * MIB, "1")).typed_event.assistant_text.text
 

@@ -180,6 +180,7 @@ def test_a_message_that_was_complete_before_its_tool_ran_is_not_failed_by_a_late
     assert tool_of(entries).status is ToolStatus.COMPLETED
 
 
+@pytest.mark.requirement("G-TURN-3")
 @pytest.mark.parametrize(
     ("kind", "status"), [(ABORTED, ToolStatus.INTERRUPTED), (ERROR, ToolStatus.FAILED)]
 )
@@ -261,6 +262,7 @@ def test_an_update_whose_start_is_missing_is_kept() -> None:
     assert (tool.title, tool.status, tool.output) == ("", ToolStatus.COMPLETED, "out")
 
 
+@pytest.mark.requirement("G-TURN-3")
 def test_unknown_numbers_are_unknown_and_never_a_success() -> None:
     frame = build.tool_call("t", "x")
     frame.typed_event.tool_call.status = 77  # pyright: ignore[reportAttributeAccessIssue] - from a newer writer
@@ -349,6 +351,7 @@ def test_folding_step_by_step_tells_every_change(frames: list[SessionFrame]) -> 
     assert folder.entries() == fold(placed(*frames))
 
 
+@pytest.mark.requirement("G-TURN-3")
 @given(st.lists(_FRAMES, max_size=30))
 def test_no_text_is_lost_and_no_tool_completes_by_itself(frames: list[SessionFrame]) -> None:
     entries = fold(placed(*frames))

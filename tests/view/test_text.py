@@ -131,6 +131,7 @@ def test_an_error_without_a_message_says_so(message: str) -> None:
     assert "✖ ERROR    " in text
 
 
+@pytest.mark.requirement("G-TURN-4")
 def test_a_status_of_zero_is_shown_and_an_absent_one_is_not() -> None:
     assert "(HTTP 0)" in rendered(*placed(build.session_error(ERROR, "x", status=0)))
     assert "(HTTP" not in rendered(*placed(build.session_error(ERROR, "x")))

@@ -181,8 +181,8 @@ class MemoryLog:
             epoch = known.epochs[index]
             following = known.epochs[index + 1 : index + 2]
             rows, complete = epoch.page(place.seq, page_frames)
-            if not complete and place.arrivals is not None:
-                return View(epoch.head, None, rows, complete, arrivals=place.arrivals)
+            # At every look: what comes late is late by where the reader stands now. Asked later, a
+            # frame that the reader meets at its place meanwhile would be told twice.
             return View(
                 epoch.head,
                 following[0].head.epoch if following else None,

@@ -160,7 +160,20 @@ def _told_before(head: EpochHead, batch: Batch, priority: Frames, trace: Frames)
         return None
     if batch.end is not None and not _has_ended_so(head, batch):
         return None
-    return next((told for told in head.told if told.batch == batch.number), None)
+    known = next((told for told in head.told if told.batch == batch.number), None)
+    if known is None and _is_old_copy(head, batch):
+        return _answer(head, batch, late_trace=len(batch.trace) - len(trace))
+    return known
+
+
+def _is_old_copy(head: EpochHead, batch: Batch) -> bool:
+    """Tell whether a batch that brings nothing new was answered so long ago that it is forgotten.
+
+    It is no sign of life: whoever sent it may be gone.
+    """
+    if not head.told or batch.number >= head.told[0].batch:
+        return False
+    return batch.through <= head.through and batch.lost_priority <= head.last_priority
 
 
 def _after_end(head: EpochHead, batch: Batch, priority: Frames) -> Answer:

@@ -24,9 +24,8 @@ from compass_agent.frames import (
 from compass_agent.log import log_url
 from compass_agent.mapping import EventMapper, UnmappedEvent
 from compass_agent.runtime.masking import Masker
-from compass_agent.runtime.publication import Publication
+from compass_agent.runtime.parts import PARTS
 from compass_agent.runtime.stops import is_clean_exit, is_stop
-from compass_agent.sink import FrameSink
 from compass_agent.sink.forks import off_after_fork, usable_lock
 from compass_agent.wire import SessionMeta
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from typing import Literal, Self
 
     from compass_agent.frames import SessionError, SessionFrame
+    from compass_agent.runtime.parts import PublishesSession
     from compass_agent.sink import SinkStatistics
 
 _logger = logging.getLogger("compass_agent.runtime")
@@ -86,24 +86,22 @@ class Session:
         self._masker = Masker(secrets)
         self._masks = bool(self._masker)
         self._mapper = EventMapper(now=_now_ms)
-        self._sink = FrameSink(session_id, trace_capacity=trace_capacity, trace_bytes=trace_bytes)
+        self._sink = PARTS.sink(session_id, trace_capacity=trace_capacity, trace_bytes=trace_bytes)
         self._close_timeout = close_timeout
         # Feeding and stopping may come from different threads; the mapper is for one at a time.
         self._lock = threading.RLock()
-        self._acquire = self._lock.acquire
-        self._release = self._lock.release
         self._complained = False
-        self._publication: Publication | None = None
+        self._publication: PublishesSession | None = None
         if enabled:
             meta = SessionMeta(title=self._masker.mask(title), agent=agent, version=version)
-            self._publication = Publication(self._sink, log_url(log), meta, fsync=journal_fsync)
+            self._publication = PARTS.publication(
+                self._sink, log_url(log), meta, fsync=journal_fsync
+            )
         off_after_fork(self, self._lock, rank=0)
 
     def turn_off(self) -> None:
         """Publish nothing any more, in the child of a fork: the session is the parent's."""
         self._lock = usable_lock(self._lock)
-        self._acquire = self._lock.acquire
-        self._release = self._lock.release
         off_after_fork(self, self._lock, rank=0)
         self._publication = None
 
@@ -139,20 +137,20 @@ class Session:
         """
         if not self._enabled:
             return
-        self._acquire()
-        try:
-            if self._masks:
-                for masked in self._masker.feed(event):
-                    self._emit(self._mapper.map(masked))
-            else:
+        # `with`, although acquire and release cost less: between those and their `try` an interrupt
+        # that raises (Ctrl-C) would leave the lock held for ever.
+        with self._lock:
+            try:
+                if self._masks:
+                    for masked in self._masker.feed(event):
+                        self._emit(self._mapper.map(masked))
+                    return
                 emit = self._sink.emit
                 for frame in self._mapper.map(event):
                     if not isinstance(frame, UnmappedEvent):
                         emit(frame)
-        except Exception as error:  # noqa: BLE001 - nothing may reach the agent
-            self._complain(error)
-        finally:
-            self._release()
+            except Exception as error:  # noqa: BLE001 - nothing may reach the agent
+                self._complain(error)
 
     def _emit(self, frames: Iterable[SessionFrame | UnmappedEvent]) -> None:
         for frame in frames:

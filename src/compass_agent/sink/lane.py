@@ -48,9 +48,11 @@ class Lane:
     def append(self, seq: int, data: bytes) -> None:
         """Add a frame; of a bounded lane that is full the oldest go first."""
         waiting = self.waiting
-        waiting.append((seq, data))
-        self.size += len(data)
+        size = len(data)
+        # An interrupt that raises comes after a call: with one call, the last, it finds a whole.
         self.emitted += 1
+        self.size += size
+        waiting.append((seq, data))
         if self._bounded:
             while len(waiting) > self._capacity or (
                 self.size > self._max_bytes and len(waiting) > 1
@@ -61,9 +63,11 @@ class Lane:
 
     def drop_oldest(self) -> None:
         """Lose the oldest frame that waits."""
-        _, data = self.waiting.popleft()
-        self.size -= len(data)
+        size = len(self.waiting[0][1])
+        # As in `append`: the one call that changes something comes last.
+        self.size -= size
         self.lost += 1
+        self.waiting.popleft()
 
     def take(self, frames: int, size: int, *, at_least_one: bool) -> list[Entry]:
         """Take up to `frames` frames of together `size` bytes from the front; they are in doubt.

@@ -100,9 +100,10 @@ class Outbox:
         prev_priority = self._last_priority
         priority = self._priority.take(self._frames, _BATCH_BYTES, at_least_one=True)
         size = sum(len(data) for _, data in priority)
-        trace = self._trace.take(
-            self._frames - len(priority), _BATCH_BYTES - size, at_least_one=not priority
-        )
+        # While priority waits (it did not fit), no trace goes: a log may close an epoch below what
+        # is stored of it, and priority must never come below that.
+        frames = 0 if self._priority.waiting else self._frames - len(priority)
+        trace = self._trace.take(frames, _BATCH_BYTES - size, at_least_one=not priority)
         if priority:
             self._last_priority = priority[-1][0]
         through = self._next_through()

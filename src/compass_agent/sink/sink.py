@@ -69,9 +69,6 @@ class FrameSink:
         self.session_id = check_session_id(session_id)
         self.epoch = new_epoch() if epoch is None else epoch
         self._lock = threading.RLock()
-        # Bound once: `with` costs twice as much, for every frame.
-        self._acquire = self._lock.acquire
-        self._release = self._lock.release
         self._priority = Lane()
         self._trace = Lane(trace_capacity, trace_bytes)
         self._outbox = Outbox(self.session_id, self.epoch, self._priority, self._trace)
@@ -101,11 +98,10 @@ class FrameSink:
         except Exception as error:  # noqa: BLE001 - nothing may reach the agent
             self._reject(frame, error)
             return
-        self._acquire()
-        try:
+        # `with`, although acquire and release cost less: between those and their `try` an interrupt
+        # that raises (Ctrl-C) would leave the lock held for ever.
+        with self._lock:
             waker = self._admit(data, priority)
-        finally:
-            self._release()
         if waker is not None:
             waker()
         if priority and self._journal is not None:
@@ -254,8 +250,6 @@ class FrameSink:
     def turn_off(self) -> None:
         """Refuse everything from now on, in the child of a fork: the frames are the parent's."""
         self._lock = usable_lock(self._lock)
-        self._acquire = self._lock.acquire
-        self._release = self._lock.release
         off_after_fork(self, self._lock)
         self._waker = None
         self._outbox.ended = True

@@ -139,8 +139,8 @@ def look_behind(db: Connection, session: str, place: Place, page_frames: int) ->
         eid, order, *values = row
         head = from_row(values)
         rows, complete = _page(db, eid, head, place.seq, page_frames)
-        if not complete and place.arrivals is not None:
-            return View(head, None, rows, complete, arrivals=place.arrivals)
+        # At every look: what comes late is late by where the reader stands now. Asked later, a
+        # frame that the reader meets at its place meanwhile would be told twice.
         arrivals = _arrivals(db)
         late: list[FrameItem] = []
         if place.arrivals is not None and place.arrivals < arrivals:

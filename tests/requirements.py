@@ -1,0 +1,74 @@
+"""Every promise of docs/guarantees.md by its id; tests that prove one carry the id as a mark.
+
+`tests/project/test_requirements.py` checks it in all directions: no promise without a test, no mark
+without a promise, no id that the document lacks or has beside these.
+"""
+
+from __future__ import annotations
+
+__all__ = ("NOT_YET", "REQUIREMENTS", "Requirement")
+
+from typing import NamedTuple
+
+
+class Requirement(NamedTuple):
+    """One promise.
+
+    Attributes:
+        sentence: What the document's paragraph opens with.
+        rules: Of the 25 rules of delivery, those that it is made of; none: it is about something
+            else (turns, the wire).
+    """
+
+    sentence: str
+    rules: tuple[int, ...] = ()
+
+
+REQUIREMENTS = {
+    "G-SINK-1": Requirement("Emitting never hurts the agent", (1,)),
+    "G-SINK-2": Requirement("What was emitted is what is sent", (1,)),
+    "G-SINK-3": Requirement("The reason of a failure is never dropped", (2,)),
+    "G-SINK-4": Requirement("The priority lane has no bound", (3,)),
+    "G-SINK-5": Requirement("The trace lane is bounded and drops its oldest", (4,)),
+    "G-SINK-6": Requirement("The counters are exact", (5,)),
+    "G-SINK-7": Requirement("Every frame has a place", (6,)),
+    "G-SINK-8": Requirement("A kill loses no priority frame", (10,)),
+    "G-SINK-9": Requirement("A disk that is full does not stop the agent", (10,)),
+    "G-SINK-10": Requirement("A fork's child is off"),
+    "G-PUMP-1": Requirement("What matters leads", (7,)),
+    "G-PUMP-2": Requirement("A batch says where it stands", (8,)),
+    "G-PUMP-3": Requirement("One batch at a time, the same bytes until it is answered", (9,)),
+    "G-PUMP-4": Requirement("One bad frame does not block the rest", (9,)),
+    "G-PUMP-5": Requirement("Closing takes as long as you say", (11,)),
+    "G-PUMP-6": Requirement("The next one tells what the last one could not", (10,)),
+    "G-PUMP-7": Requirement("What a log never takes is kept", (9, 10)),
+    "G-LOG-1": Requirement("The same batch twice changes nothing", (12,)),
+    "G-LOG-2": Requirement("A priority frame is never skipped", (12,)),
+    "G-LOG-3": Requirement("One writer", (6, 13)),
+    "G-LOG-4": Requirement("State comes first", (16,)),
+    "G-LOG-5": Requirement("A writer that is gone is noticed", (14,)),
+    "G-LOG-6": Requirement("An epoch ends once", (23,)),
+    "G-READ-1": Requirement("Emission order", (17,)),
+    "G-READ-2": Requirement("What is lost is said", (18,)),
+    "G-READ-3": Requirement("Resume without hole or repeat", (19,)),
+    "G-READ-4": Requirement("A reader costs the writer nothing", (20, 22)),
+    "G-READ-5": Requirement("An end is told, not guessed", (23, 24)),
+    "G-HUB-1": Requirement(
+        "A hub that is killed loses and repeats nothing that never drops", (9, 18)
+    ),
+    "G-HUB-2": Requirement("Each batch is answered on its own", (9,)),
+    "G-HUB-3": Requirement("A writer lives as long as its connection", (14,)),
+    "G-HUB-4": Requirement("Events pass as they are", (20, 21)),
+    "G-HUB-5": Requirement("Only who may comes in"),
+    "G-HUB-6": Requirement("A failure is told by its code, in our own words"),
+    "G-TURN-1": Requirement("A failed turn says why"),
+    "G-TURN-2": Requirement("A stop is no crash"),
+    "G-TURN-3": Requirement("Nothing becomes a success by itself", (25,)),
+    "G-TURN-4": Requirement("Absent is not zero"),
+    "G-TURN-5": Requirement("Closing hides no failure", (23,)),
+    "G-WIRE-1": Requirement("Old bytes decode for ever"),
+    "G-WIRE-2": Requirement("What is newer passes"),
+}
+
+NOT_YET = {15: "retention"}
+"""Rules of delivery that no promise is made of yet."""
