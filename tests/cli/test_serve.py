@@ -19,6 +19,7 @@ from commands import compass
 from compass_agent import Session, open_session
 from hubs import following, serving, short_folder
 from inner_events import assistant_end, delta, message_start
+from recordings import DATA
 from stored import lines_in
 
 if TYPE_CHECKING:
@@ -91,8 +92,20 @@ def test_the_command_publishes_to_a_hub(folder: Path) -> None:
     log = f"sqlite:{folder / 'hub.db'}"
     with serving("--log", log) as (_, (url,)):
         done = compass("run", "--session", "s1", "--log", url, "--", "sh", "-c", "echo hello")
-        assert (done.returncode, f"tail s1 --log {url}" in done.stderr) == (0, True)
+        assert (done.returncode, f"published to {url}" in done.stderr) == (0, True)
     assert any("hello" in line for line in lines_in(log, "s1"))
+
+
+def test_a_recording_is_replayed_into_a_hub(folder: Path) -> None:
+    log = f"sqlite:{folder / 'hub.db'}"
+    with serving("--log", log) as (process, (url,)):
+        recording = DATA / "pi" / "err-401.jsonl"
+        done = compass("replay", recording, "--session", "s1", "--log", url)
+        stopped(process, signal.SIGTERM)
+
+    assert done.returncode == 3
+    assert "may not be recorded" not in done.stderr
+    assert lines_in(log, "s1")[-1].startswith("notice")
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])

@@ -22,7 +22,7 @@ from compass_agent.cli.exits import CommandError
 from compass_agent.cli.options import say
 from compass_agent.errors import OperationError
 from compass_agent.frames import AgentSessionState, check_session_id
-from compass_agent.log import log_url, open_log
+from compass_agent.log import is_hub, log_url, open_log
 from compass_agent.view.failure import explain
 from compass_agent.view.neutralise import one_line
 
@@ -84,9 +84,10 @@ async def unusable_log(options: argparse.Namespace) -> OperationError | None:
         url = log_url(options.log)
     except OperationError as error:
         raise CommandError(
-            f"--log {options.log}: no such log; this version has sqlite:PATH and memory:NAME"
+            f"--log {options.log}: no such log; this version has sqlite:PATH, memory:NAME, "
+            "unix:PATH and grpc://HOST:PORT"
         ) from error
-    if url.startswith("memory:"):
+    if url.startswith("memory:") or is_hub(url):
         return None
     try:
         await open_log(url).aclose()
@@ -100,7 +101,11 @@ def tell_session(options: argparse.Namespace, session: Session) -> None:
     """Say which session is recorded and how to tail it, or that nothing is."""
     if not session.enabled:
         say("COMPASS_OFF is set: nothing is recorded")
-    elif not options.quiet:
+    elif options.quiet:
+        return
+    elif is_hub(log_url(options.log)):
+        say(f"session {session.session_id}, published to {log_url(options.log)}")
+    else:
         log = f" --log {shlex.quote(options.log)}" if options.log else ""
         say(f"session {session.session_id}; to follow it: compass tail {session.session_id}{log}")
 
