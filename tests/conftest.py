@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,11 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Who starts the tests in the background may have interrupts ignored, and every process that a
+    # test starts would inherit that; tests of Ctrl-C need the usual.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "ci",
