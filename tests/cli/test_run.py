@@ -33,8 +33,7 @@ def agent(tmp_path: Path, *events: Json | str, then: str = "") -> list[str]:
     lines = [event if isinstance(event, str) else json.dumps(event) for event in events]
     script = tmp_path / "agent.py"
     script.write_text(
-        "import os, signal, sys, time\n"
-        f"for line in {lines!r}:\n    print(line, flush=True)\n{then}\n"
+        f"import os, signal, sys\nfor line in {lines!r}:\n    print(line, flush=True)\n{then}\n"
     )
     return [sys.executable, str(script)]
 
@@ -129,7 +128,7 @@ def test_a_tee_whose_reader_is_gone_does_not_stop_the_agent(tmp_path: Path, url:
 
 def waits(tmp_path: Path, how: str = "", *events: Json) -> list[str]:
     return agent(
-        tmp_path, *events, {"type": "notice", "message": "up"}, then=how + "\ntime.sleep(60)"
+        tmp_path, *events, {"type": "notice", "message": "up"}, then=how + "\nsignal.pause()"
     )
 
 
@@ -173,7 +172,7 @@ def test_an_agent_that_tells_its_own_abort_is_told_once(tmp_path: Path, url: str
         "signal.signal(signal.SIGINT, stop)\n"
         'print(\'{"type": "notice", "message": "up"}\', flush=True)'
     )
-    command = agent(tmp_path, message_start(), then=how + "\ntime.sleep(60)")
+    command = agent(tmp_path, message_start(), then=how + "\nsignal.pause()")
     stopped(url, command, signal.SIGINT)
 
     (error,) = errors_of(frames_in(url, "s1"))
@@ -185,7 +184,7 @@ def test_an_agent_that_ignores_ctrl_c_is_ended_by_the_next(tmp_path: Path, url: 
         "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
         'print(\'{"type": "notice", "message": "up"}\', flush=True)'
     )
-    command = agent(tmp_path, message_start(), then=how + "\ntime.sleep(60)")
+    command = agent(tmp_path, message_start(), then=how + "\nsignal.pause()")
     process = stopped(url, command, signal.SIGINT, signal.SIGINT)
 
     assert process.returncode == 130
@@ -203,10 +202,10 @@ def test_sigterm_is_an_abort_too(tmp_path: Path, url: str) -> None:
 def test_what_the_agent_started_is_stopped_with_it(tmp_path: Path, url: str) -> None:
     how = (
         "import subprocess\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])\n"
         'print(\'{"type": "notice", "message": "up", "pid": %d}\' % child.pid, flush=True)'
     )
-    command = agent(tmp_path, message_start(), then=how + "\ntime.sleep(60)")
+    command = agent(tmp_path, message_start(), then=how + "\nsignal.pause()")
     process = started("run", "--session", "s1", "--log", url, "--tee", "--", *command)
     assert process.stdout is not None
     line = next(line for line in process.stdout if '"up"' in line)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from compass_agent.adapters.pi import Adapter
-from compass_agent.events.readable import is_list, is_object
+from compass_agent.errors.shapes import is_list, is_object
 from compass_agent.frames import SessionFrame
 from compass_agent.mapping import EventMapper, UnmappedEvent
 from recordings import recordings

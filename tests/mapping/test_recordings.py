@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from compass_agent.adapters.pi import Adapter
-from compass_agent.events.readable import as_object
+from compass_agent.errors.shapes import as_object
 from compass_agent.frames import (
     AgentSessionState,
     AgentToolCallStatus,

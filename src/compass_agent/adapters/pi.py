@@ -18,7 +18,7 @@ from compass_agent.adapters.lines import LARGEST_LINE, Line, LineSplitter
 from compass_agent.adapters.surrogates import DeltaJoiner
 from compass_agent.adapters.texts import excerpt, says_shortened, tail
 from compass_agent.errors.redaction import redact
-from compass_agent.errors.shapes import as_object, is_object, joined_surrogates
+from compass_agent.errors.shapes import as_object, is_object, valid_text
 from compass_agent.events.classes import (
     AgentExited,
     InnerEvent,
@@ -105,7 +105,7 @@ class Adapter:
             exit_code=exit_code,
             stderr_tail=tail(stderr_tail, self._secrets),
             cut_line=cut,
-            start_failure=redact(joined_surrogates(start_failure), self._secrets),
+            start_failure=redact(valid_text(start_failure), self._secrets),
             stopped_by=stopped_by,
         )
         return [*events, exited]
@@ -199,7 +199,7 @@ class Adapter:
     def _joined(self, event: InnerEvent, step: Mapping[str, object]) -> InnerEvent | None:
         """Return `event` with valid text; None when its text waits for its other half."""
         if isinstance(event, MessageStarted):
-            return replace(event, text=joined_surrogates(event.text))
+            return replace(event, text=valid_text(event.text))
         if not isinstance(event, TextDelta | ThinkingDelta):
             return event
         text = self._deltas.join((_kind(step), _index(step)), event.text)

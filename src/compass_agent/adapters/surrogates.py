@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ("DeltaJoiner",)
 
-from compass_agent.errors.shapes import joined_surrogates
+from compass_agent.errors.shapes import valid_text
 
 _HIGH_FIRST, _HIGH_LAST = "\ud800", "\udbff"
 _LOST = "�"
@@ -26,7 +26,7 @@ class DeltaJoiner:
         if text and _HIGH_FIRST <= text[-1] <= _HIGH_LAST:
             self._halves[key] = text[-1]
             text = text[:-1]
-        return joined_surrogates(text)
+        return valid_text(text)
 
     def end(self, key: tuple[str, object] | None = None) -> list[tuple[str, str]]:
         """Return (kind, replacement) of each half that will never be complete.

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from compass_agent.errors.redaction import redact
-from compass_agent.errors.shapes import as_list, is_object, joined_surrogates
+from compass_agent.errors.shapes import as_list, is_object, valid_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +24,7 @@ _MOST_VALUES = 100_000
 
 def excerpt(text: str, secrets: Iterable[str] = ()) -> str:
     """Return the head of `text` on one line: at most 200 characters, no control characters."""
-    head = redact(joined_surrogates(text[:_LONGEST_READ]), secrets)
+    head = redact(valid_text(text[:_LONGEST_READ]), secrets)
     plain = "".join(letter if letter.isprintable() else " " for letter in head)
     plain = " ".join(plain.split())
     return plain if len(plain) <= _LONGEST_EXCERPT else plain[: _LONGEST_EXCERPT - 1] + "…"
@@ -32,7 +32,7 @@ def excerpt(text: str, secrets: Iterable[str] = ()) -> str:
 
 def tail(text: str, secrets: Iterable[str] = ()) -> str:
     """Return the last lines of `text`, at most 8,192 characters, without secrets."""
-    text = joined_surrogates(text[-16 * _LONGEST_TAIL :])
+    text = valid_text(text[-16 * _LONGEST_TAIL :])
     text = redact(text, secrets)
     if len(text) <= _LONGEST_TAIL:
         return text

@@ -23,7 +23,7 @@ import contextlib
 import io
 import os
 import sys
-from typing import TYPE_CHECKING, TypeGuard
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +95,9 @@ def guarded(command: Callable[[], int], *, as_json: bool = False) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - users get no traceback, whatever it is
-        return _failed(_only(error), as_json=as_json)
+        from compass_agent.errors.groups import only_exception  # noqa: PLC0415 - dear to import
+
+        return _failed(only_exception(error), as_json=as_json)
     return status
 
 
@@ -134,17 +136,6 @@ def _told(message: str, exit_status: int, *, as_json: bool) -> int:
             message = f"compass: {message}"
         print(message, file=sys.stderr)
     return exit_status
-
-
-def _only(error: Exception) -> Exception:
-    """Return the one exception that a task group wrapped, or what was raised."""
-    while _is_group(error) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
-def _is_group(error: Exception) -> TypeGuard[ExceptionGroup[Exception]]:
-    return isinstance(error, ExceptionGroup)
 
 
 def _as_json(error: OperationError) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from compass_agent.adapters import detect
 from compass_agent.cli.exits import EXIT_NO_INPUT, CommandError
-from compass_agent.events.readable import as_list, as_object
+from compass_agent.errors.shapes import as_list, as_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,6 +9,7 @@ __all__ = ("Raised", "causes", "leaves", "read_exception")
 
 from dataclasses import dataclass, field
 
+from compass_agent.errors.groups import is_group
 from compass_agent.errors.payload import Reading, read_text, read_value, status_of
 from compass_agent.errors.shapes import as_list, as_object, is_list, is_object, word
 
@@ -74,16 +75,12 @@ def leaves(error: BaseException) -> list[BaseException]:
         if id(current) in seen:
             continue
         seen.add(id(current))
-        if _is_group(current):
+        if is_group(current):
             inside = as_list(_attribute(current, "exceptions"))
             waiting[:0] = [item for item in inside if isinstance(item, BaseException)]
         else:
             found.append(current)
     return found or [error]
-
-
-def _is_group(error: BaseException) -> bool:
-    return isinstance(error, BaseExceptionGroup)
 
 
 def causes(error: BaseException) -> list[BaseException]:

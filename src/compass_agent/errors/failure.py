@@ -18,7 +18,7 @@ from compass_agent.errors.exceptions import Raised, causes, leaves, read_excepti
 from compass_agent.errors.payload import Reading, read_text, read_value, status_of
 from compass_agent.errors.redaction import redact
 from compass_agent.errors.retry import header_fields, retry_after_seconds
-from compass_agent.errors.shapes import capped, is_object, joined_surrogates, word
+from compass_agent.errors.shapes import capped, is_object, valid_text, word
 from compass_agent.errors.statuses import documented_status, status_phrase
 from compass_agent.errors.streams import looks_streamed, read_stream
 
@@ -103,7 +103,7 @@ def describe_failure(x: object, secrets: Iterable[str] = ()) -> FailureDetail:
 
 
 def _of_agent_text(text: str, secrets: tuple[str, ...]) -> FailureDetail:
-    said = read_agent_text(joined_surrogates(text))
+    said = read_agent_text(valid_text(text))
     return _detail(said.reading, said.retry_after_s, secrets)
 
 
@@ -132,7 +132,7 @@ def _of_answer(answer: Mapping[str, object], secrets: tuple[str, ...]) -> Failur
 
 def _read_body(body: object, *, streamed: bool) -> Reading:
     if isinstance(body, str):
-        body = joined_surrogates(body)
+        body = valid_text(body)
         return read_stream(body) if streamed or looks_streamed(body) else read_text(body)
     return read_value(body)
 
@@ -212,7 +212,7 @@ def _detail(
     reading: Reading, wait: float | None, secrets: tuple[str, ...], *, hidden: bool = False
 ) -> FailureDetail:
     """Clean what was read; `hidden`: addresses in the text are masked."""
-    message, more = _bounded(joined_surrogates(reading.message).strip())
+    message, more = _bounded(valid_text(reading.message).strip())
     message = redact(message, secrets)
     if hidden:
         message = _ADDRESS.sub("[address]", message)
@@ -233,7 +233,7 @@ def _detail(
 
 
 def _identifier(text: str, secrets: tuple[str, ...]) -> str:
-    return redact(joined_surrogates(text.strip())[:_LONGEST_CODE], secrets)
+    return redact(valid_text(text.strip())[:_LONGEST_CODE], secrets)
 
 
 def _bounded(text: str) -> tuple[str, int]:

@@ -8,8 +8,8 @@ __all__ = (
     "capped",
     "is_list",
     "is_object",
-    "joined_surrogates",
     "parsed_json",
+    "valid_text",
     "word",
 )
 
@@ -58,8 +58,12 @@ def parsed_json(text: str) -> object:
     return value
 
 
-def joined_surrogates(text: str) -> str:
-    """Return `text` with surrogate pairs joined and lone halves replaced by U+FFFD."""
+def valid_text(text: str) -> str:
+    """Return `text` as protobuf and UTF-8 can hold it.
+
+    Two surrogate halves that stand together become their character; a half on its own becomes
+    U+FFFD. All other text comes back as it is.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -11,6 +11,7 @@ __all__ = ("decode",)
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from compass_agent.errors.shapes import as_list, as_object, is_object
 from compass_agent.events.classes import (
     Failure,
     Ignored,
@@ -34,7 +35,7 @@ from compass_agent.events.classes import (
     Unknown,
 )
 from compass_agent.events.notices import NOTICES
-from compass_agent.events.readable import as_list, as_object, is_object, readable_text
+from compass_agent.events.readable import readable_text, verbatim_text
 
 _Json: TypeAlias = Mapping[str, object]
 
@@ -121,13 +122,9 @@ def _integer(value: object) -> int | None:
 def _failure(message: _Json, *, aborted: bool) -> Failure:
     return Failure(
         aborted=aborted,
-        message=_verbatim(message.get("errorMessage")),
+        message=verbatim_text(message.get("errorMessage")),
         status=_integer(message.get("errorStatus")),
     )
-
-
-def _verbatim(value: object) -> str:
-    return value if isinstance(value, str) else readable_text(value)
 
 
 def _message_failure(value: object) -> Failure | None:
@@ -311,13 +308,13 @@ def _retry_started(event: _Json) -> InnerEvent:
         attempt=_count(event.get("attempt")),
         attempts=_count(event.get("maxAttempts")),
         delay_ms=_milliseconds(event.get("delayMs")),
-        reason=_verbatim(event.get("errorMessage")),
+        reason=verbatim_text(event.get("errorMessage")),
     )
 
 
 def _retry_ended(event: _Json) -> InnerEvent:
     final = event.get("finalError")
-    text = _verbatim(final)
+    text = verbatim_text(final)
     cancelled = text.strip() == _RETRY_CANCELLED
     success = event.get("success")
     return RetryEnded(

@@ -7,7 +7,8 @@ __all__ = ("NOTICES",)
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from compass_agent.events.readable import as_list, as_object, readable_text
+from compass_agent.errors.shapes import as_list, as_object
+from compass_agent.events.readable import readable_text
 
 _Json: TypeAlias = Mapping[str, object]
 

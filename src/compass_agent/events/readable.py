@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ("as_list", "as_object", "is_list", "is_object", "readable_text")
+__all__ = ("readable_text", "verbatim_text")
 
 import json
-from collections.abc import Mapping
-from typing import TypeGuard
+
+from compass_agent.errors.shapes import is_list, is_object
 
 _TEXT_KEYS = ("text", "errorMessage", "message")
-
-
-def as_object(value: object) -> Mapping[str, object]:
-    """Return `value` when it is a mapping, else an empty one."""
-    return value if is_object(value) else {}
-
-
-def as_list(value: object) -> list[object] | tuple[object, ...]:
-    """Return `value` when it is a list or tuple, else an empty one."""
-    return value if is_list(value) else ()
-
-
-def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
-    """Tell whether `value` is a mapping, as a JSON object is."""
-    return isinstance(value, Mapping)
-
-
-def is_list(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
-    """Tell whether `value` is a list or tuple, as a JSON array is."""
-    return isinstance(value, list | tuple)
 
 
 def readable_text(value: object) -> str:
@@ -52,6 +32,11 @@ def readable_text(value: object) -> str:
                 return text.strip()
     blocks = _joined_blocks(value.get("content") if is_object(value) else value)
     return _compact_json(value) if blocks is None else blocks.strip()
+
+
+def verbatim_text(value: object) -> str:
+    """Return `value` as it is when it is a text, else its readable text."""
+    return value if isinstance(value, str) else readable_text(value)
 
 
 def _exception_text(error: BaseException) -> str:

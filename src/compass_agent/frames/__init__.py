@@ -39,7 +39,8 @@ from compass.v1.compass_pb2 import (
     SessionFrame,
     SessionInjectionKind,
 )
-from compass_agent.frames.build import FrameBuilder, valid_text
+from compass_agent.errors.shapes import valid_text
+from compass_agent.frames.build import FrameBuilder
 from compass_agent.frames.classify import (
     event_kind,
     is_injection,

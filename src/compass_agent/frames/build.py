@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ("FrameBuilder", "valid_text")
+__all__ = ("FrameBuilder",)
 
 from typing import TYPE_CHECKING
 
 from compass.v1.compass_pb2 import AgentToolCallStatus, SessionEvent, SessionFrame
+from compass_agent.errors.shapes import valid_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,15 +19,6 @@ if TYPE_CHECKING:
         SessionFileDiff,
         SessionInjectionKind,
     )
-
-
-def valid_text(text: str) -> str:
-    """Return `text` as protobuf can hold it.
-
-    Two surrogate halves that stand together become their character; a half on its own becomes
-    U+FFFD. All other text comes back as it is.
-    """
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 class FrameBuilder:

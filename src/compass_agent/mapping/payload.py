@@ -6,8 +6,8 @@ __all__ = ("OUTPUT_CHARS", "plan_of", "plan_status", "read_diffs", "read_output"
 
 from typing import TYPE_CHECKING
 
+from compass_agent.errors.shapes import as_list, as_object, is_list
 from compass_agent.events import readable_text
-from compass_agent.events.readable import as_list, as_object, is_list
 from compass_agent.frames import AgentPlanEntryStatus, SessionFileDiff, valid_text
 
 if TYPE_CHECKING:

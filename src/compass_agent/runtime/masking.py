@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from compass_agent.errors.redaction import MASK
+from compass_agent.errors.shapes import is_list, is_object
 from compass_agent.events import (
     AgentExited,
     MessageEnded,
@@ -21,7 +22,6 @@ from compass_agent.events import (
     TurnEnded,
     decode,
 )
-from compass_agent.events.readable import is_list, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,7 +14,7 @@ import anyio
 from anyio import to_thread
 
 from compass_agent.errors import describe_failure
-from compass_agent.events import readable_text
+from compass_agent.events.readable import verbatim_text
 from compass_agent.frames import (
     AgentSessionState,
     SessionErrorKind,
@@ -44,11 +44,6 @@ _KINDS = {
     "steer": SessionInjectionKind.SESSION_INJECTION_KIND_STEER,
     "deliver": SessionInjectionKind.SESSION_INJECTION_KIND_DELIVER,
 }
-
-
-def _text(value: object) -> str:
-    """Return what a host gave for a text; whatever it is, it is told."""
-    return value if isinstance(value, str) else readable_text(value)
 
 
 def _now_ms() -> int:
@@ -141,14 +136,8 @@ class Session:
         # that raises (Ctrl-C) would leave the lock held for ever.
         with self._lock:
             try:
-                if self._masks:
-                    for masked in self._masker.feed(event):
-                        self._emit(self._mapper.map(masked))
-                    return
-                emit = self._sink.emit
-                for frame in self._mapper.map(event):
-                    if not isinstance(frame, UnmappedEvent):
-                        emit(frame)
+                for masked in self._masker.feed(event) if self._masks else (event,):
+                    self._emit(self._mapper.map(masked))
             except Exception as error:  # noqa: BLE001 - nothing may reach the agent
                 self._complain(error)
 
@@ -210,8 +199,8 @@ class Session:
         self._tell(
             lambda: self._mapper.session_error(
                 SessionErrorKind.SESSION_ERROR_KIND_ABORTED,
-                self._masker.mask(_text(reason)),
-                stopped_by=self._masker.mask(_text(stopped_by)),
+                self._masker.mask(verbatim_text(reason)),
+                stopped_by=self._masker.mask(verbatim_text(stopped_by)),
             )
         )
 
@@ -235,16 +224,21 @@ class Session:
             from_handle: Who sent it.
             traceparent: W3C trace context of the sender.
         """
-        texts = [self._masker.mask(_text(text)) for text in (message_id, from_handle, traceparent)]
+        texts = [
+            self._masker.mask(verbatim_text(text))
+            for text in (message_id, from_handle, traceparent)
+        ]
         unknown = SessionInjectionKind.SESSION_INJECTION_KIND_UNSPECIFIED
         self._tell(
-            lambda: [self._mapper.session_injection(_KINDS.get(_text(kind), unknown), *texts)]
+            lambda: [
+                self._mapper.session_injection(_KINDS.get(verbatim_text(kind), unknown), *texts)
+            ]
         )
 
     def notice(self, text: str, link: str | None = None) -> None:
         """Tell a line of information. Never raises."""
-        shown = self._masker.mask(_text(text))
-        target = None if link is None else self._masker.mask(_text(link))
+        shown = self._masker.mask(verbatim_text(text))
+        target = None if link is None else self._masker.mask(verbatim_text(link))
         self._tell(lambda: [self._mapper.notice(shown, target)])
 
     def _enter(self) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 __all__ = ("is_clean_exit", "is_stop")
 
 from asyncio import CancelledError
-from typing import TypeGuard
+
+from compass_agent.errors.groups import is_group
 
 _STOPS = (CancelledError, KeyboardInterrupt, GeneratorExit)
 
@@ -15,16 +16,12 @@ def is_stop(error: BaseException) -> bool:
 
     A group is one when all that it holds is. A TimeoutError is not: nobody asked for it.
     """
-    if _is_group(error):
+    if is_group(error):
         return all(is_stop(part) for part in error.exceptions)
     # trio's class is told by its name, so that trio need not be installed.
     kind = type(error)
     is_trio = kind.__name__ == "Cancelled" and kind.__module__.split(".", 1)[0] == "trio"
     return isinstance(error, _STOPS) or is_trio
-
-
-def _is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:
-    return isinstance(error, BaseExceptionGroup)
 
 
 def is_clean_exit(error: BaseException) -> bool:

@@ -6,13 +6,14 @@ __all__ = ("Guard",)
 
 import hmac
 import logging
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import grpc
 from grpc import aio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.errors.groups import only_exception
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -67,7 +68,7 @@ class Guard(aio.ServerInterceptor):
                     self._admit(context)
                     await serve(request, context)
                 except Exception as error:  # noqa: BLE001 - told by its code, below
-                    failure = _only(error)
+                    failure = only_exception(error)
                 else:
                     return
                 finally:
@@ -100,14 +101,3 @@ async def _abort(context: _Context, error: Exception) -> None:
         _logger.log(level, "a call failed", exc_info=error)
         error = OperationError(ErrorCode.INTERNAL)
     await context.abort(grpc.StatusCode[error.grpc_status], error.message)
-
-
-def _only(error: Exception) -> Exception:
-    """Return the one exception that a task group wrapped, or what was raised."""
-    while _is_group(error) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
-
-
-def _is_group(error: Exception) -> TypeGuard[ExceptionGroup[Exception]]:
-    return isinstance(error, ExceptionGroup)
