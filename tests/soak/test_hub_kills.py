@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ from stored import frames_in
 from tallies import HubReader
 
 if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
 PATIENCE_S = 60
@@ -52,6 +55,7 @@ class Kills:
 
     async def run(self, kills: int) -> list[int]:
         """Kill the hub so often, then let all come to its end; return what each agent told."""
+        told: list[int] = []
         with agents_at_work(f"unix:{self._socket}", self.sessions) as agents:
             async with anyio.create_task_group() as tasks:
                 for reader in self.readers:
@@ -59,14 +63,23 @@ class Kills:
                     tasks.start_soon(read)
                 for _ in range(kills):
                     await self._live_and_die(self._dice.choice([0, 1, 10, 100, 500]))
-                return await self._end(agents)
+                told = await self._end(agents)
+        return told
 
     async def _live_and_die(self, messages: int) -> None:
         """Let a hub give so many messages to readers, then kill it while it goes on."""
-        with serving("--log", self.log, "--unix", str(self._socket)) as (process, _):
+        async with self._hub() as process:
             await self._until(self._messages + messages)
             process.kill()
             assert await run_sync(process.wait, PATIENCE_S) == -signal.SIGKILL
+
+    @asynccontextmanager
+    async def _hub(self) -> AsyncGenerator[subprocess.Popen[str]]:
+        """A hub, from when it listens; readers go on reading while it starts."""
+        with ExitStack() as stack:
+            hub = serving("--log", self.log, "--unix", str(self._socket))
+            process, _ = await run_sync(stack.enter_context, hub)
+            yield process
 
     async def _until(self, messages: int) -> None:
         with anyio.fail_after(PATIENCE_S):
@@ -75,7 +88,7 @@ class Kills:
                 await self._news.wait()
 
     async def _end(self, agents: list[AgentProcess]) -> list[int]:
-        with serving("--log", self.log, "--unix", str(self._socket)):
+        async with self._hub():
             for agent in agents:
                 agent.tell_to_stop()
             with anyio.fail_after(PATIENCE_S):
