@@ -11,7 +11,9 @@ import argparse
 import dataclasses
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from flooded import measure_ways
 from floors import DELTA, HandWrittenFeed
 from measure import Row, alternate
 
@@ -36,12 +38,33 @@ def feed_of_a_delta() -> Row:
     )
 
 
+def errors_under_a_flood() -> list[Row]:
+    """An error's way while ten times what drains is emitted, against its way while all is idle.
+
+    To the status: at most twice the idle way, as one batch may be under way. To a reader: that and
+    the time in which one full trace lane drains.
+    """
+    with TemporaryDirectory() as folder:
+        ways = measure_ways(Path(folder) / "log.db", errors=100, batch_s=0.1)
+    idle, status, tail = map(p99_ms, (ways.idle_status, ways.status, ways.tail))
+    to_reader = 2 * idle + ways.lane * 1e3
+    return [
+        Row("flooded error to status", "ms", idle, status, (status / idle,), 2.0),
+        Row("flooded error to reader", "ms", to_reader, tail, (tail / to_reader,), 1.0),
+    ]
+
+
+def p99_ms(seconds: list[float]) -> float:
+    """The milliseconds within which 99 of 100 came."""
+    return sorted(seconds)[len(seconds) * 99 // 100] * 1e3
+
+
 def main() -> int:
     """Measure, print the table; return the exit status."""
     parser = argparse.ArgumentParser(description="Measure against floors of the same run.")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there as well")
     options = parser.parse_args()
-    rows = [feed_of_a_delta()]
+    rows = [feed_of_a_delta(), *errors_under_a_flood()]
     print(f"{'row':<24} {'floor':>9} {'ours':>9} {'ratio':>6} {'spread':>13} {'limit':>6}")
     for row in rows:
         spread = f"{min(row.ratios):.2f} to {max(row.ratios):.2f}"
