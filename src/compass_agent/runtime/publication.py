@@ -13,7 +13,7 @@ from weakref import WeakSet
 import anyio
 from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
-from compass_agent.errors.codes import OperationError
+from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log import is_hub
 from compass_agent.publish import Pump
 from compass_agent.runtime.journals import deliver_journals, new_journal
@@ -156,6 +156,7 @@ class _OpeningPublisher:
         self._url = url
         self._meta = meta
         self._opened = False
+        self._sealed = False
 
     async def publish(self, batch: Batch) -> Answer:
         if not self._opened:
@@ -164,6 +165,19 @@ class _OpeningPublisher:
                 await deliver_journals(self._url, self._transport)
             await self._transport.open(batch.session, batch.epoch, self._meta)
             self._opened = True
+        try:
+            answer = await self._transport.publish(batch)
+        except OperationError as error:
+            if error.code is not ErrorCode.NOT_FOUND:
+                raise
+            answer = await self._publish_anew(batch)
+        self._sealed = self._sealed or answer.sealed
+        return answer
+
+    async def _publish_anew(self, batch: Batch) -> Answer:
+        """Publish to a log that has deleted the session: what is told from now on is to be seen."""
+        # A writer whose session was taken over must not take it back from the one at work.
+        await self._transport.open(batch.session, batch.epoch, self._meta, recovered=self._sealed)
         return await self._transport.publish(batch)
 
 
