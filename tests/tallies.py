@@ -21,7 +21,8 @@ _OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 200),
     ("grpc.use_local_subchannel_pool", 1),
 )
-_COMES_BACK = {StatusCode.UNAVAILABLE, StatusCode.NOT_FOUND, StatusCode.UNKNOWN}
+# A call that comes at the moment in which a hub's server closes is cancelled by gRPC itself.
+_COMES_BACK = {StatusCode.UNAVAILABLE, StatusCode.NOT_FOUND, StatusCode.CANCELLED}
 
 
 class Tally:

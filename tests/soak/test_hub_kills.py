@@ -33,13 +33,15 @@ class Kills:
         folder: Where the hub's socket and its log are.
         pairs: How many agents there are, and as many readers.
         dice: Decides when the hub is killed.
+        by: The signal; on SIGTERM a hub ends well.
     """
 
-    def __init__(self, folder: Path, pairs: int, dice: random.Random) -> None:
+    def __init__(self, folder: Path, pairs: int, dice: random.Random, by: signal.Signals) -> None:
         self.log = f"sqlite:{folder / 'hub.db'}"
         self.sessions = [f"s{number}" for number in range(pairs)]
         self._socket = folder / "hub.sock"
         self._dice = dice
+        self._by = by
         self._messages = 0
         self._news = anyio.Event()
         self.readers = [
@@ -70,8 +72,9 @@ class Kills:
         """Let a hub give so many messages to readers, then kill it while it goes on."""
         async with self._hub() as process:
             await self._until(self._messages + messages)
-            process.kill()
-            assert await run_sync(process.wait, PATIENCE_S) == -signal.SIGKILL
+            process.send_signal(self._by)
+            status = await run_sync(process.wait, PATIENCE_S)
+            assert status == (0 if self._by == signal.SIGTERM else -self._by)
 
     @asynccontextmanager
     async def _hub(self) -> AsyncGenerator[subprocess.Popen[str]]:
@@ -99,9 +102,9 @@ class Kills:
             return told
 
 
-def check_hub_kills(kills: int, pairs: int) -> None:
+def check_hub_kills(kills: int, pairs: int, by: signal.Signals) -> None:
     with short_folder() as folder:
-        run = Kills(folder, pairs, random.Random())  # noqa: S311 - dice
+        run = Kills(folder, pairs, random.Random(), by)  # noqa: S311 - dice
         told = anyio.run(run.run, kills)
         for number, reader in zip(told, run.readers, strict=True):
             expected = [str(one) for one in range(number)]
@@ -124,12 +127,13 @@ def check_hub_kills(kills: int, pairs: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.requirement("G-HUB-1", "G-READ-2")
-def test_a_hub_that_is_killed_a_few_times_under_three_agents_loses_nothing() -> None:
-    check_hub_kills(3, 3)
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+def test_a_hub_that_goes_a_few_times_under_three_agents_loses_nothing(by: signal.Signals) -> None:
+    check_hub_kills(3, 3, by)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.requirement("G-HUB-1", "G-READ-2")
 def test_a_hub_that_is_killed_often_under_eight_agents_loses_nothing() -> None:
-    check_hub_kills(int(os.environ.get("COMPASS_TEST_HUB_KILLS", "100")), 8)
+    check_hub_kills(int(os.environ.get("COMPASS_TEST_HUB_KILLS", "100")), 8, signal.SIGKILL)

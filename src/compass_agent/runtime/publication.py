@@ -50,6 +50,8 @@ def _forget_thread() -> None:
 
 os.register_at_fork(after_in_child=_forget_thread)
 
+_FIRST_DELAY_S = 0.05
+
 # The part of the time for closing in which frames are sent; the rest is for closing the log.
 _DRAINING = 0.8
 
@@ -118,14 +120,15 @@ class Publication:
                 leave.start()
 
     async def _serve(self, closing: anyio.Event) -> None:
-        delay = 0.05
+        delay = _FIRST_DELAY_S
         while True:
             try:
                 async with shared_log(self._url) as shared:
                     await self._publish(shared, closing)
                     return
             except OperationError as error:
-                _logger.warning("the session log could not be opened: %s", error)
+                if delay == _FIRST_DELAY_S:
+                    _logger.warning("the session log could not be opened, trying again: %s", error)
             if closing.is_set():
                 return
             with anyio.move_on_after(delay):
