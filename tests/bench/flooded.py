@@ -35,7 +35,7 @@ _BATCH_FRAMES = 256
 _LANE_FRAMES = 1_024
 _FLOOD = 10
 _BURST_S = 0.005
-_PATIENCE_S = 300.0
+_PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
