@@ -54,6 +54,7 @@ _ENV = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_MERGE_AUTOEDIT": "no",
+    "GIT_TEMPLATE_DIR": "",
 }
 
 

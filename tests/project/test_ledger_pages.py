@@ -8,7 +8,7 @@ import pytest
 
 from gate.history import Pages
 from gate.standing import check_standing
-from ledgers import ROOT, Repo, ledger, make_repo, note, record, row
+from ledgers import ROOT, Repo, ledger, make_repo, record, row
 
 SUPERSEDED = "Superseded by DL-{} (A B, 2026-03-04)"
 ADDS_6 = "Decide it\n\nLedger-impact: DL-6"
@@ -49,44 +49,22 @@ def test_a_new_row_with_its_record_passes(repo: Repo) -> None:
     assert "4 decisions, 1 commit since " in repo.passes()
 
 
-@pytest.mark.parametrize(
-    "status",
-    [
-        "active (A, 2026-01-02)",
-        "Active",
-        "Active (A)",
-        "Active (2026-01-02)",
-        "Active (A,2026-01-02)",
-        "Active (A, 2026-1-2)",
-        "Active (A, 2026-02-30)",
-        "Active ( , 2026-01-02)",
-        "Active (A, 2026-01-02).",
-        "**Active** (A, 2026-01-02)",
-        "Superseded (A, 2026-01-02)",
-        "Superseded by 1 (A, 2026-01-02)",
-        "Superseded by [DL-1](one.md) (A, 2026-01-02)",
-        "Proposed (A, 2026-01-02)",
-        "",
-    ],
-)
-def test_a_malformed_status_is_refused(repo: Repo, status: str) -> None:
-    add_six(repo, row(6, link="six.md", status=status))
-    repo.refuses("DECISIONS.md:13: DL-6: malformed status", "Active (<who>, YYYY-MM-DD)")
+def test_a_malformed_status_is_refused(repo: Repo) -> None:
+    add_six(repo, row(6, link="six.md", status="Active"))
+    repo.refuses("DECISIONS.md:13: DL-6: malformed status 'Active'", "Active (<who>, YYYY-MM-DD)")
 
 
-@pytest.mark.parametrize("cell", ["", "6", "DL-", "DL-06", "DL-6a", "dl-6", "DL 6"])
-def test_a_row_without_a_number_is_refused(repo: Repo, cell: str) -> None:
-    line = f"| {cell} | Decision 6 holds. | Active (A, 2026-01-02) | [why](one.md) |"
+def test_a_row_without_a_number_is_refused(repo: Repo) -> None:
+    line = "| DL- | Decision 6 holds. | Active (A, 2026-01-02) | [why](one.md) |"
     repo.write("DECISIONS.md", ledger(five(), line))
     repo.commit()
     repo.refuses("DECISIONS.md:13: a row without a number", "DL-<number>")
 
 
-@pytest.mark.parametrize("line", ["| DL-6 | It holds. |", "DL-6 | a | b.", row(6) + " more |"])
-def test_a_row_with_too_few_or_too_many_cells_is_refused(repo: Repo, line: str) -> None:
-    repo.write("DECISIONS.md", ledger(five(), line))
+def test_a_row_with_too_few_cells_is_refused(repo: Repo) -> None:
+    repo.write("DECISIONS.md", ledger(five(), "| DL-6 | It holds. |"))
     repo.commit()
-    repo.refuses("DECISIONS.md:13: a row has 4 cells")
+    repo.refuses("DECISIONS.md:13: a row has 4 cells, this one has 2")
 
 
 def test_a_pipe_within_a_cell_is_escaped(repo: Repo) -> None:
@@ -200,20 +178,14 @@ def test_supersessions_in_a_circle_are_refused(repo: Repo) -> None:
     assert "DL-5: superseded in a circle: DL-5 → DL-2 → DL-5" in verdict.output
 
 
-@pytest.mark.parametrize("link", ["six.md", "sub/five.md", "/five.md", "../one.md"])
-def test_a_row_whose_record_is_not_there_is_refused(repo: Repo, link: str) -> None:
-    repo.write("DECISIONS.md", ledger(five(), row(6, link=link), free=7))
-    repo.replace("one.md", "Status: Active\n", f"Status: Active\n\n{note(text='see DL-6')}")
+def test_a_row_whose_record_is_not_there_is_refused(repo: Repo) -> None:
+    repo.write("DECISIONS.md", ledger(five(), row(6, link="six.md"), free=7))
     repo.commit(ADDS_6)
-    repo.refuses("DECISIONS.md:13: DL-6: ")
+    repo.refuses("DECISIONS.md:13: DL-6: a dead link: there is no record six.md")
 
 
-@pytest.mark.parametrize(
-    "cell", ["why", "[a](five.md) [b](one.md)", "https://x.y", "see [a](five.md)"]
-)
-def test_a_last_cell_that_is_not_one_link_is_refused(repo: Repo, cell: str) -> None:
-    line = row(6).replace("[why](one.md)", cell)
-    repo.write("DECISIONS.md", ledger(five(), line, free=7))
+def test_a_last_cell_that_is_no_link_is_refused(repo: Repo) -> None:
+    repo.write("DECISIONS.md", ledger(five(), row(6).replace("[why](one.md)", "why"), free=7))
     repo.commit(ADDS_6)
     repo.refuses("DL-6: its last cell is not one relative link", "[<text>](<record>.md#<anchor>)")
 
@@ -223,36 +195,21 @@ def test_a_row_whose_record_does_not_name_it_is_refused(repo: Repo) -> None:
     repo.refuses("DL-6: its record six.md does not name it")
 
 
-@pytest.mark.parametrize("anchor", ["choice", "what-it-is-dl-6"])
-def test_a_row_may_lead_to_an_anchor(repo: Repo, anchor: str) -> None:
-    add_six(repo, row(6, link=f"six.md#{anchor}"))
+def test_a_row_may_lead_to_an_anchor(repo: Repo) -> None:
+    add_six(repo, row(6, link="six.md#what-it-is-dl-6"))
     repo.passes()
 
 
-@pytest.mark.parametrize("anchor", ["Choice", "what-it-is", "what-it-is-(dl-6)"])
-def test_a_dead_anchor_is_refused(repo: Repo, anchor: str) -> None:
-    add_six(repo, row(6, link=f"six.md#{anchor}"))
-    repo.refuses("DECISIONS.md:13: a dead anchor: six.md#", "use the heading in lower case")
+def test_a_dead_anchor_is_refused(repo: Repo) -> None:
+    add_six(repo, row(6, link="six.md#what-it-is"))
+    repo.refuses(
+        "DECISIONS.md:13: a dead anchor: six.md#what-it-is", "use the heading in lower case"
+    )
 
 
-@pytest.mark.parametrize(
-    ("link", "told"),
-    [
-        ("[a](seven.md)", "a dead link: seven.md"),
-        ("[a](../gone.md#x)", "a dead link: ../gone.md#x"),
-        ("[a](../../../outside)", "a dead link: ../../../outside"),
-        ("[a](/docs/gone.md)", "a dead link: /docs/gone.md"),
-        ("![a](picture.png)", "a dead link: picture.png"),
-        ("[a][b]\n\n[b]: seven.md", "a dead link: seven.md"),
-        ("[a](one.md#problems)", "a dead anchor: one.md#problems"),
-        ("[a](#nowhere)", "a dead anchor: #nowhere"),
-        ("[a](gate/rows.py#problem)", "a dead anchor: gate/rows.py#problem"),
-    ],
-)
-def test_a_dead_link_in_a_record_is_refused(repo: Repo, link: str, told: str) -> None:
-    (repo.folder.parent / "outside").touch()
-    add_six(repo, text=record("DL-6") + f"\n{link}\n")
-    repo.refuses("docs/designs/six.md:", told)
+def test_a_dead_link_in_a_record_is_refused(repo: Repo) -> None:
+    add_six(repo, text=record("DL-6") + "\n[a](seven.md)\n")
+    repo.refuses("docs/designs/six.md:", "a dead link: seven.md")
 
 
 def test_live_links_and_what_is_no_link_pass(repo: Repo) -> None:
@@ -267,21 +224,8 @@ def test_live_links_and_what_is_no_link_pass(repo: Repo) -> None:
     repo.passes()
 
 
-@pytest.mark.parametrize(
-    "opening",
-    [
-        "# Reasons\n\nStatus: active\n",
-        "# Reasons\n\nStatus: Active (A, 2026-01-02)\n",
-        "# Reasons\n\nSome words.\n\nStatus: Active\n",
-        "# Reasons\n\n**Status:** Active\n",
-        "# Reasons\n\nStatus: Superseded\n",
-        "# Reasons\n\nStatus: Active\nand more\n",
-        "Status: Active\n",
-    ],
-)
-def test_a_record_that_does_not_open_with_its_status_is_refused(repo: Repo, opening: str) -> None:
-    text = record("DL-6").replace("# Reasons\n\nStatus: Active\n", opening)
-    add_six(repo, text=text)
+def test_a_record_that_does_not_open_with_its_status_is_refused(repo: Repo) -> None:
+    add_six(repo, text=record("DL-6").replace("Status: Active", "Status: active"))
     repo.refuses("six.md: does not open with its status", "Status: Superseded by DL-<n>")
 
 
@@ -297,19 +241,10 @@ def test_a_record_without_a_row_is_refused(repo: Repo) -> None:
     repo.refuses("six.md: no row of the ledger links here")
 
 
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [("Active", "Superseded by DL-1"), (SUPERSEDED.format(1), "Active"),
-     (SUPERSEDED.format(1), "Superseded by DL-2")],
-)  # fmt: skip
-def test_a_record_whose_status_is_not_that_of_its_rows_is_refused(
-    repo: Repo, rows: str, said: str
-) -> None:
-    status = rows if rows != "Active" else "Active (A, 2026-01-02)"
-    add_six(repo, row(6, link="six.md", status=status), text=record("DL-6", status=said))
-    repo.refuses(
-        f"six.md: says `Status: {said}`, but its rows say otherwise", "the ledger is right"
-    )
+def test_a_record_whose_status_is_not_that_of_its_rows_is_refused(repo: Repo) -> None:
+    add_six(repo, text=record("DL-6", status="Superseded by DL-1"))
+    told = "six.md: says `Status: Superseded by DL-1`, but its rows say otherwise"
+    repo.refuses(told, "the ledger is right: write `Status: Active`")
 
 
 def test_a_record_is_active_as_long_as_one_of_its_rows_is(repo: Repo) -> None:

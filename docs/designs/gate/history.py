@@ -67,11 +67,12 @@ class Repository:
             GateError: There is none, or its history is cut off.
         """
         self._folder = folder
-        self.root = Path(self._git("rev-parse", "--show-toplevel").removesuffix("\n"))
-        self._folder = self.root
+        told = self._git("rev-parse", "--show-toplevel", "--is-shallow-repository")
+        top, shallow = told.removesuffix("\n").rsplit("\n", 1)
+        self.root = self._folder = Path(top)
         self._seen: dict[str, Pages] = {}
         self._trees: dict[str, str] = {}
-        if self._git("rev-parse", "--is-shallow-repository").strip() == "true":
+        if shallow == "true":
             raise GateError(
                 "this clone is shallow, so the changes since the last release cannot be seen;"
                 " run `git fetch --unshallow --tags`, and in CI check out the whole history"
