@@ -233,6 +233,20 @@ def test_commits_from_before_the_gate_are_held_to_what_became_of_the_rows_alone(
     repo.refuses("(Change it in the old way): touches the record seven.md")
 
 
+def test_a_merge_that_brings_the_gate_is_no_sooner_held_to_it(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", with_gate=False)
+    repo.branch("gate")
+    repo.write("/.gitignore", "__pycache__/\n")
+    repo.commit("Begin the gate")
+    repo.go("main")
+    write_six(repo)
+    repo.commit("Decide it in the old way")
+    repo.git("merge", "--no-commit", "--no-ff", "gate")
+    repo.passes()
+    repo.commit("Merge the gate")
+    repo.passes()
+
+
 def test_a_history_that_never_had_a_gate_is_held_to_it_from_the_base_on(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", with_gate=False)
     write_six(repo)

@@ -126,7 +126,7 @@ class Repository:
 
     def _first_with(self, path: str) -> str:
         """Return the commit that added this path first; "": none did."""
-        log = self._ask("rev-list", "--topo-order", "HEAD", "--", path).split()
+        log = self._ask("rev-list", "--topo-order", *self.tips, "--", path).split()
         return log[-1] if log else ""
 
     @cached_property
