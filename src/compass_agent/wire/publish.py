@@ -47,12 +47,15 @@ class PublishRequest(NamedTuple):
     """One message to a hub.
 
     Attributes:
-        batch: What is to be stored. Number 0: nothing; the message only opens the epoch.
+        batch: What is to be stored. Number 0: nothing; the message only opens the epoch, or says of
+            a recovered one that its writer is gone.
         meta: Not None: open the epoch before.
+        recovered: The epoch's writer is gone, and somebody delivers what it left.
     """
 
     batch: Batch
     meta: SessionMeta | None
+    recovered: bool = False
 
     def check(self) -> None:
         """Check what comes from outside before a log sees it: every frame must decode.
@@ -69,8 +72,13 @@ class PublishRequest(NamedTuple):
             decode_frame(data)
 
 
-def request_to_bytes(batch: Batch, meta: SessionMeta | None = None) -> bytes:
-    """Return the message that carries `batch`, and opens its epoch when `meta` is given."""
+def request_to_bytes(
+    batch: Batch, meta: SessionMeta | None = None, *, recovered: bool = False
+) -> bytes:
+    """Return the message that carries `batch`, and opens its epoch when `meta` is given.
+
+    Only a message that opens can say `recovered`.
+    """
     request = PublishFrameRequest(
         session_id=batch.session,
         epoch=batch.epoch,
@@ -87,6 +95,7 @@ def request_to_bytes(batch: Batch, meta: SessionMeta | None = None) -> bytes:
                 title=valid_text(meta.title),
                 agent=valid_text(meta.agent),
                 version=valid_text(meta.version),
+                recovered=recovered,
             )
         )
     if batch.end is not None:
@@ -129,7 +138,7 @@ def request_from_bytes(data: bytes) -> PublishRequest:
         end=end,
         lost_priority=request.lost_priority,
     )
-    return PublishRequest(batch, meta)
+    return PublishRequest(batch, meta, request.open.recovered)
 
 
 def answer_to_bytes(session: str, epoch: str, answer: Answer) -> bytes:
