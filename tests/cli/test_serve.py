@@ -188,7 +188,7 @@ def test_by_tcp_only_who_has_the_token_comes_in(
         for metadata in ((), (("authorization", "Bearer " + TOKEN[1:]),)):
             with pytest.raises(aio.AioRpcError) as caught:
                 anyio.run(partial(read_all, target, "s1", metadata))
-            assert caught.value.code() is StatusCode.PERMISSION_DENIED
+            assert caught.value.code() is StatusCode.UNAUTHENTICATED
 
 
 @pytest.mark.requirement("G-HUB-5")

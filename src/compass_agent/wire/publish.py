@@ -30,6 +30,7 @@ from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import as_state, valid_text
 from compass_agent.wire.batch import Answer, Batch, EndMark, SessionMeta
 from compass_agent.wire.convert import decode_frame
+from compass_agent.wire.malformed import MalformedRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -114,12 +115,12 @@ def request_from_bytes(data: bytes) -> PublishRequest:
     """Read what `request_to_bytes` wrote. Frames are not looked at; that is for `check`.
 
     Raises:
-        OperationError: `unsupported_input`, when the bytes are no such message.
+        MalformedRequestError: The bytes are no such message.
     """
     try:
         request = PublishFrameRequest.FromString(data)
     except DecodeError as error:
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+        raise MalformedRequestError("a message is no PublishFrameRequest") from error
     end: EndMark | None = None
     if request.HasField("end"):
         mark = request.end

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 __all__ = ("GrpcTransport", "hub_transport")
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
@@ -17,6 +15,7 @@ import grpc
 from grpc import aio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.log.hubs import hub_way
 from compass_agent.wire import Answer, Batch, SessionMeta
 from compass_agent.wire.publish import PUBLISH_FRAME, answer_from_bytes, request_to_bytes
 
@@ -219,19 +218,7 @@ def hub_transport(url: str) -> GrpcTransport:
     Raises:
         OperationError: `permission_denied`: that file cannot be read.
     """
-    if url.startswith("grpc://"):
-        return GrpcTransport(url.removeprefix("grpc://"), _token())
-    return GrpcTransport(url)
-
-
-def _token() -> str | None:
-    path = os.environ.get("COMPASS_TOKEN_FILE")
-    if not path:
-        return None
-    try:
-        return Path(path).read_text("ascii").strip()
-    except (OSError, ValueError) as error:
-        raise OperationError(ErrorCode.PERMISSION_DENIED) from error
+    return GrpcTransport(*hub_way(url))
 
 
 def _status(error: grpc.RpcError) -> grpc.StatusCode | None:

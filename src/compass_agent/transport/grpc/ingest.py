@@ -69,8 +69,8 @@ class Ingest:
         """Answer every batch of one call, which may carry many sessions.
 
         Raises:
-            OperationError: `unsupported_input`: a message that cannot be read, so that it is not
-                known what to answer.
+            MalformedRequestError: A message cannot be read, so that it is not known what to
+                answer.
         """
         epochs: set[tuple[str, str]] = set()
         room = anyio.Semaphore(_AT_ONCE)
