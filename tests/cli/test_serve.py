@@ -92,7 +92,8 @@ def test_the_command_publishes_to_a_hub(folder: Path) -> None:
     log = f"sqlite:{folder / 'hub.db'}"
     with serving("--log", log) as (_, (url,)):
         done = compass("run", "--session", "s1", "--log", url, "--", "sh", "-c", "echo hello")
-        assert (done.returncode, f"published to {url}" in done.stderr) == (0, True)
+        told = f"to follow it: compass tail s1 --log {url}"
+        assert (done.returncode, told in done.stderr) == (0, True)
     assert any("hello" in line for line in lines_in(log, "s1"))
 
 

@@ -33,8 +33,14 @@ from writing_logs import E1, E2, S, failed, state, text
 epochs = st.sampled_from([E1, E2])
 places = st.integers(1, 2**64 - 1)
 kept = st.sampled_from([text(), state(5), failed("no"), b""])
+
+
+def gap(epoch: str, seqs: list[int], why: GapReason) -> Gap:
+    return Gap(epoch, min(seqs), max(seqs), why)
+
+
 gaps = st.builds(
-    lambda epoch, seqs, why: Gap(epoch, min(seqs), max(seqs), why),
+    gap,
     epochs,
     st.lists(places, min_size=1, max_size=2),
     st.sampled_from(GapReason),
@@ -78,9 +84,9 @@ def test_a_subscription_that_was_sent_is_read(wanted: Subscription) -> None:
 
 
 def test_what_only_a_newer_hub_says_is_received_as_not_known() -> None:
-    gap = AgentSessionFrame(epoch=E1, seq=2, gap=SessionGap(first_seq=1, last_seq=2))
-    gap.gap.reason = 77  # pyright: ignore[reportAttributeAccessIssue] - what no enum has yet
-    assert items_from_bytes(gap.SerializeToString()) == [Gap(E1, 1, 2, GapReason.UNSPECIFIED)]
+    newer = AgentSessionFrame(epoch=E1, seq=2, gap=SessionGap(first_seq=1, last_seq=2))
+    newer.gap.reason = 77  # pyright: ignore[reportAttributeAccessIssue] - what no enum has yet
+    assert items_from_bytes(newer.SerializeToString()) == [Gap(E1, 1, 2, GapReason.UNSPECIFIED)]
     reset = AgentSessionFrame(epoch=E1, reset=SessionReset())
     reset.reset.reason = 77  # pyright: ignore[reportAttributeAccessIssue] - likewise
     assert items_from_bytes(reset.SerializeToString()) == [Reset(E1, ResetReason.UNSPECIFIED)]

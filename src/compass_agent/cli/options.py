@@ -8,6 +8,7 @@ __all__ = (
     "log_exists",
     "open_reading",
     "prepare_streams",
+    "require_grpc",
     "say",
     "style_of",
     "terminal_width",
@@ -67,15 +68,24 @@ async def open_reading(url: str | None) -> AsyncGenerator[ReadLog]:
         await log.aclose()
 
 
-def _hub_reader(url: str) -> ReadLog:
+def require_grpc() -> None:
+    """Check that what a hub needs is installed, or say how to install it.
+
+    Raises:
+        OperationError: `unsupported_input`: it is not.
+    """
     import importlib.util  # noqa: PLC0415 - only for this
 
     from compass_agent.errors.codes import ErrorCode, OperationError  # noqa: PLC0415 - likewise
-    from compass_agent.log.hubs import hub_way  # noqa: PLC0415 - likewise
 
-    if importlib.util.find_spec("grpc") is None:
+    if any(importlib.util.find_spec(name) is None for name in ("grpc", "google.rpc")):
         say("a hub needs gRPC: pip install 'compass-agent[grpc]'")
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+
+
+def _hub_reader(url: str) -> ReadLog:
+    require_grpc()
+    from compass_agent.log.hubs import hub_way  # noqa: PLC0415 - dear to import
     from compass_agent.services.grpc import HubReader  # noqa: PLC0415 - only who reads from a hub
 
     target, token = hub_way(url)

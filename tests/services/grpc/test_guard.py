@@ -40,6 +40,7 @@ class FailingLog(MemoryLog):
         self.error = error
 
     async def look(self, session: str, place: Place, page_frames: int) -> View | None:
+        del session, place, page_frames
         raise self.error
 
     async def sessions(self) -> list[SessionSummary]:

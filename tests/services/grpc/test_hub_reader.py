@@ -1,4 +1,4 @@
-"""A hub's log read from afar is the log: the same pages, the same failures, over any interruption."""
+"""A hub's log read from afar is the log: same pages, same failures, over any interruption."""
 
 from __future__ import annotations
 
@@ -19,19 +19,17 @@ from compass_agent.services.grpc import HubReader
 from compass_agent.services.sessions import list_sessions, resolve_session, tail
 from compass_agent.wire import FrameItem, SessionMeta
 from compass_agent.wire.sessions import (
-    LIST_SESSIONS,
     ListRequest,
     list_request_to_bytes,
     listed_from_bytes,
 )
-from writing_logs import E1, E2, Clock, S, batch, end, failed, told
+from writing_logs import E1, E2, Clock, S, batch, end, failed, state, told
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, AsyncIterator
     from pathlib import Path
 
-    from compass_agent.log.read import Pages
-    from compass_agent.wire import Batch, Item
+    from compass_agent.wire import Batch, Item, Page
 
 
 @asynccontextmanager
@@ -53,7 +51,7 @@ async def stored(log: MemoryLog, *batches: Batch) -> None:
         assert (await log.append(one)).code is None
 
 
-async def until(pages: Pages, word: str) -> list[str]:
+async def until(pages: AsyncIterator[Page], word: str) -> list[str]:
     """What is read up to this word."""
     words: list[str] = []
     with anyio.fail_after(20):
@@ -112,30 +110,26 @@ async def test_a_list_comes_in_pages_and_takes_filters(place: Path) -> None:
     log = MemoryLog()
     for number in range(450):
         await stored(log, batch(1, trace=[1], through=1, session=f"s{number}"))
-    await stored(log, batch(1, priority={1: failed("Overloaded"), 2: _errored()}, session="bad"))
+    await stored(log, batch(1, priority={1: failed("Overloaded"), 2: state(5)}, session="bad"))
 
     async with running_hub(log, unix=place), reading(place) as (reader, _):
-        ask = reader._channel.unary_unary("/{}/{}".format(*LIST_SESSIONS))
 
-        async def page(**wanted: object) -> tuple[list[str], str]:
-            request = ListRequest(**wanted)  # pyright: ignore[reportArgumentType] - by name
-            infos, token = listed_from_bytes(await ask(list_request_to_bytes(request)))
+        async def page(request: ListRequest) -> tuple[list[str], str]:
+            data = await reader._ask(reader._list, list_request_to_bytes(request))  # pyright: ignore[reportPrivateUsage] - one page alone
+            infos, token = listed_from_bytes(data)
             return [info.session for info in infos], token
 
         assert len(await reader.sessions()) == 451
-        first, token = await page(limit=2)
+        first, token = await page(ListRequest(limit=2))
         assert first[0] == "bad"
-        second, _ = await page(limit=2, page_token=token)
+        second, _ = await page(ListRequest(limit=2, page_token=token))
         assert len({*first, *second}) == 4
-        assert await page(states=frozenset({5})) == (["bad"], "")
-        assert await page(query="OVERLOAD") == (["bad"], "")
-        assert sorted((await page(query="s44"))[0]) == ["s44", *(f"s44{n}" for n in range(10))]
-
-
-def _errored() -> bytes:
-    from writing_logs import state  # noqa: PLC0415 - its name is common
-
-    return state(5)
+        assert await page(ListRequest(states=frozenset({5}))) == (["bad"], "")
+        assert await page(ListRequest(query="OVERLOAD")) == (["bad"], "")
+        assert sorted((await page(ListRequest(query="s44")))[0]) == [
+            "s44",
+            *(f"s44{n}" for n in range(10)),
+        ]
 
 
 @pytest.mark.requirement("G-HUB-8")
@@ -200,17 +194,16 @@ async def test_a_reader_is_told_once_that_a_writer_is_away_and_that_it_is_back(p
     log = MemoryLog(now_ms=clock)
     await stored(log, batch(1, priority=[1], through=1))
     async with reading(place) as (reader, _):
-        pages = tail(reader, S)
+        pages = reader.read(S)
         async with running_hub(log, unix=place):
             await until(pages, "caught up")
             clock.pass_s(60)
             assert await until(pages, "state 6") == ["state 6"]
-        async with running_hub(log, unix=place), anyio.create_task_group() as tasks:
+        async with running_hub(log, unix=place):
             # Away as before: nothing new.
             with anyio.move_on_after(0.5):
-                await until(pages, "nothing")
+                await anext(pages)
                 pytest.fail("something was told")
-            tasks.cancel_scope.cancel()
         await log.renew([(S, E1)])
         async with running_hub(log, unix=place):
             assert await until(pages, "state 3") == ["state 3"]
@@ -243,14 +236,12 @@ async def test_cut_at_random_a_reading_has_neither_hole_nor_repeat(place: Path) 
     kept = [seq for seq in range(1, 300) if seq % 7]
     await stored(log, batch(1, trace=kept, through=300), end(2, 300))
     words: list[str] = []
-    async with reading(place) as (reader, _):
-        pages = tail(reader, S)
-        async with running_hub(log, unix=place):
-            pages = reader.read(S, page_frames=5)
-            async for page in pages:
-                words += told(page.items)
-                if dice.random() < 0.3:
-                    pages._break()
+    async with reading(place) as (reader, _), running_hub(log, unix=place):
+        pages = reader.read(S, page_frames=5)
+        async for page in pages:
+            words += told(page.items)
+            if dice.random() < 0.3:
+                pages._break()  # pyright: ignore[reportPrivateUsage] - the cut
     near = [w async for p in log.read(S) for w in told(p.items)]
     assert words == near
 

@@ -114,9 +114,10 @@ async def test_kinds_that_were_not_asked_for_are_held_back(place: Path) -> None:
 async def filtered(target: str, after: int, stop_after: int) -> tuple[list[str], int]:
     """What a reader of errors is told from there on, at most so many messages, and its cursor."""
     found: list[str] = []
-    request = {"session_id": S, "kinds": ["session_error"], "follow": False}
-    place = {"after_epoch": E1, "after_seq": after} if after else {}
-    async with subscribed(target, **request, **place) as reader:
+    request: dict[str, Any] = {"session_id": S, "kinds": ["session_error"], "follow": False}
+    if after:
+        request |= {"after_epoch": E1, "after_seq": after}
+    async with subscribed(target, **request) as reader:
         for _ in range(stop_after):
             frame = await reader.next()
             if frame is None:
@@ -132,7 +133,7 @@ async def test_a_filtered_reader_that_comes_again_gets_neither_hole_nor_repeat(
 ) -> None:
     monkeypatch.setattr(subscribers, "_PAGE_FRAMES", 8)
     dice = random.Random()  # noqa: S311 - dice
-    errors = dict.fromkeys((17, 18, 60, 171, 399), failed("no"))
+    errors: dict[int, bytes] = dict.fromkeys((17, 18, 60, 171, 399), failed("no"))
     kept = [seq for seq in range(1, 400) if seq not in errors and not 90 <= seq <= 95]
     log = await filled(batch(1, priority=errors, trace=kept, through=400))
     async with running_hub(log, unix=place) as hub:
