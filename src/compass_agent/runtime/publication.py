@@ -14,7 +14,6 @@ import anyio
 from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.log import is_hub
 from compass_agent.publish import Pump
 from compass_agent.runtime.journals import deliver_journals, new_journal
 from compass_agent.runtime.shared_log import RENEW_EVERY_S, check_way, shared_log
@@ -163,9 +162,7 @@ class _OpeningPublisher:
 
     async def publish(self, batch: Batch) -> Answer:
         if not self._opened:
-            # The wire to a hub cannot say that a writer is gone; what it left waits for the hub.
-            if not is_hub(self._url):
-                await deliver_journals(self._url, self._transport)
+            await deliver_journals(self._url, self._transport)
             await self._transport.open(batch.session, batch.epoch, self._meta)
             self._opened = True
         try:
