@@ -18,7 +18,6 @@ import contextlib
 import io
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -72,10 +71,10 @@ def log_exists(url: str | None) -> bool:
     Raises:
         OperationError: `unsupported_input`: no such kind of log in this version.
     """
-    from compass_agent.log import log_url  # noqa: PLC0415 - dear to import
+    from compass_agent.log import log_file, log_url  # noqa: PLC0415 - dear to import
 
-    scheme, _, path = log_url(url).partition(":")
-    return scheme != "sqlite" or Path(path).expanduser().exists()
+    path = log_file(log_url(url))
+    return path is None or path.exists()
 
 
 def prepare_streams() -> None:
