@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 _STEP = 4096
 """Trace frames that one transaction notes or removes: writers wait for a few milliseconds."""
 
+_STEP_BYTES = 8 << 20
+"""Bytes of trace, likewise."""
+
 _PAGES = 1024
 """Pages that one transaction gives back to the file system, and that may stay free for later."""
 
@@ -62,6 +65,14 @@ FROM epochs LEFT JOIN (
   FROM strides GROUP BY eid
 ) AS n USING (eid)
 GROUP BY session ORDER BY session
+"""
+_WHOLE = """
+SELECT coalesce(sum(frames), 0), coalesce(sum(bytes), 0) FROM strides
+WHERE eid = ? AND last_seq <= ?
+"""
+_PART = """
+UPDATE strides SET frames = frames - ?3, bytes = bytes - ?4
+WHERE eid = ?1 AND last_seq = (SELECT min(last_seq) FROM strides WHERE eid = ?1 AND last_seq > ?2)
 """
 _OLD = "SELECT max(last_seq) FROM strides WHERE eid = ? AND stored_ms <= ?"
 
@@ -154,19 +165,27 @@ def _remove_surplus(
     db: Connection, session: str, retention: Retention, now_ms: int
 ) -> tuple[int, bool]:
     frames, size = _noted(db, session)
-    removed = 0
     for epoch in _epochs(db, session):
         old = _old(db, epoch.eid, retention.too_old_ms(now_ms))
         if old <= epoch.trimmed and not retention.too_much(frames, size):
             continue
-        rows = weigh_trace(db, epoch.eid, epoch.trimmed, epoch.noted, _STEP - removed)
+        rows = _bearable(weigh_trace(db, epoch.eid, epoch.trimmed, epoch.noted, _STEP))
         count, weight = how_many(rows, retention, (frames, size), old)
         if count:
-            _cut(db, epoch, rows[count - 1][0], weight)
-        frames, size, removed = frames - count, size - weight, removed + count
-        if removed >= _STEP:
-            return removed, True
-    return removed, False
+            _cut(db, epoch, rows[count - 1][0], (count, weight))
+        if rows:
+            return count, count == len(rows)
+    return 0, False
+
+
+def _bearable(rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return as many of the first frames as one transaction removes."""
+    size = 0
+    for number, (_, weight) in enumerate(rows):
+        size += weight
+        if size > _STEP_BYTES:
+            return rows[: max(1, number)]
+    return rows
 
 
 def foresee(db: Connection, retention: Retention, now_ms: int) -> Pruned:
@@ -248,21 +267,15 @@ def _old(db: Connection, eid: int, old_ms: int) -> int:
     return last or 0
 
 
-def _cut(db: Connection, epoch: _Epoch, last: int, weight: int) -> None:
-    """Remove trace up to `last`, and what was noted of it."""
-    removed = cut_trace(db, epoch.eid, epoch.trimmed, last)
+def _cut(db: Connection, epoch: _Epoch, last: int, amounts: tuple[int, int]) -> None:
+    """Remove trace up to `last`, and what was noted of it; `amounts` are its frames and bytes."""
+    removed, weight = amounts
+    cut_trace(db, epoch.eid, epoch.trimmed, last)
     db.execute(
         "UPDATE epochs SET trimmed = ?, frames = frames - ? WHERE eid = ?",
         (last, removed, epoch.eid),
     )
-    whole, whole_bytes = db.execute(
-        "SELECT coalesce(sum(frames), 0), coalesce(sum(bytes), 0) FROM strides"
-        " WHERE eid = ? AND last_seq <= ?",
-        (epoch.eid, last),
-    ).fetchone()
-    db.execute("DELETE FROM strides WHERE eid = ? AND last_seq <= ?", (epoch.eid, last))
-    db.execute(
-        "UPDATE strides SET frames = frames - ?3, bytes = bytes - ?4 WHERE eid = ?1 AND last_seq ="
-        " (SELECT min(last_seq) FROM strides WHERE eid = ?1 AND last_seq > ?2)",
-        (epoch.eid, last, removed - whole, weight - whole_bytes),
-    )
+    place = (epoch.eid, last)
+    whole, whole_bytes = db.execute(_WHOLE, place).fetchone()
+    db.execute("DELETE FROM strides WHERE eid = ? AND last_seq <= ?", place)
+    db.execute(_PART, (*place, removed - whole, weight - whole_bytes))

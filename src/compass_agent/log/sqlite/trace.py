@@ -4,34 +4,75 @@ from __future__ import annotations
 
 __all__ = ("cut_trace", "size_of_epoch", "weigh_trace")
 
+from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
+
+from compass_agent.log.epoch import EpochHead
+from compass_agent.log.sqlite.records import read_page, store_frames, weigh_frames
+from compass_agent.wire import FrameItem, SessionMeta
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
+
+_PAGE_FRAMES = 4096
+
+_REMOVE_WHOLE = """
+DELETE FROM records WHERE eid = ? AND last > ? AND last <= ? AND length(lanes) = 0
+"""
+_TOUCHED = "SELECT min(first), max(last) FROM records WHERE eid = ? AND last > ? AND first <= ?"
+_REMOVE_TOUCHED = "DELETE FROM records WHERE eid = ? AND last > ? AND first <= ?"
+_SIZE = """
+SELECT coalesce(sum(length(data) + length(offsets) + length(ends) + length(lanes)), 0)
+FROM records WHERE eid = ?
+"""
 
 
 def weigh_trace(
     db: Connection, eid: int, after: int, through: int, most: int
 ) -> list[tuple[int, int]]:
     """Return place and size in bytes of the first `most` trace frames above `after`, ascending."""
-    return db.execute(
-        "SELECT seq, length(data) FROM frames"
-        " WHERE eid = ? AND seq > ? AND seq <= ? AND priority = 0 ORDER BY seq LIMIT ?",
-        (eid, after, through, most),
-    ).fetchall()
+    frames = weigh_frames(db, eid, after, through)
+    return list(islice(((seq, size) for seq, size, priority in frames if not priority), most))
 
 
-def cut_trace(db: Connection, eid: int, after: int, last: int) -> int:
-    """Remove the trace frames above `after` up to `last`; return how many those were."""
-    return db.execute(
-        "DELETE FROM frames WHERE eid = ? AND seq > ? AND seq <= ? AND priority = 0",
-        (eid, after, last),
-    ).rowcount
+def cut_trace(db: Connection, eid: int, after: int, last: int) -> None:
+    """Remove the trace frames above `after` up to `last`; priority frames stay."""
+    place = (eid, after, last)
+    db.execute(_REMOVE_WHOLE, place)
+    first, end = db.execute(_TOUCHED, place).fetchone()
+    if first is None:
+        return
+    kept = [frame for frame in _frames(db, eid, first, end) if frame.priority or frame.seq > last]
+    db.execute(_REMOVE_TOUCHED, place)
+    # Apart, so that the next cut does not touch what is left of this one.
+    _store(db, eid, [frame for frame in kept if frame.seq <= last])
+    _store(db, eid, [frame for frame in kept if frame.seq > last])
 
 
 def size_of_epoch(db: Connection, eid: int) -> int:
-    """Return the bytes of all its frames."""
-    (size,) = db.execute(
-        "SELECT coalesce(sum(length(data)), 0) FROM frames WHERE eid = ?", (eid,)
-    ).fetchone()
+    """Return about how many bytes its frames take."""
+    (size,) = db.execute(_SIZE, (eid,)).fetchone()
     return int(size)
+
+
+def _frames(db: Connection, eid: int, first: int, last: int) -> list[FrameItem]:
+    head = replace(_NO_HEAD, through=last)
+    found: list[FrameItem] = []
+    after, complete = first - 1, False
+    while not complete:
+        some, complete = read_page(db, eid, head, after, _PAGE_FRAMES)
+        found += some
+        after = found[-1].seq
+    return found
+
+
+def _store(db: Connection, eid: int, frames: list[FrameItem]) -> None:
+    """Store frames at places where nothing is stored."""
+    priority = [(frame.seq, frame.data) for frame in frames if frame.priority]
+    trace = [(frame.seq, frame.data) for frame in frames if not frame.priority]
+    through = frames[-1].seq if frames else 0
+    store_frames(db, eid, priority, trace, before=_NO_HEAD, through=through)
+
+
+_NO_HEAD = EpochHead("", SessionMeta())
