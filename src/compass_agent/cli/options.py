@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from compass_agent.view.style import Style
 
 
-def add_log_option(parser: argparse.ArgumentParser) -> None:
-    """Add `--log URL`."""
+def add_log_option(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
+    """Add `--log URL`; a command below another one has `argparse.SUPPRESS` as its default."""
     parser.add_argument(
         "--log",
+        default=default,
         metavar="URL",
         help="the session log, such as sqlite:PATH (default: $COMPASS_LOG, else the log of"
         " this user)",

@@ -101,6 +101,7 @@ async def _serve(
 
     from compass_agent.runtime.hub import running_hub  # noqa: PLC0415 - likewise
     from compass_agent.runtime.journals import deliver_all, keep_delivering  # noqa: PLC0415 - likewise
+    from compass_agent.runtime.upkeep import keep_pruned  # noqa: PLC0415 - likewise
     from compass_agent.transport import LocalTransport  # noqa: PLC0415 - likewise
 
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
@@ -112,6 +113,7 @@ async def _serve(
             # What agents on this machine left, for the log or for a hub at one of these places.
             await deliver_all([log_name, *urls], LocalTransport(log))
             tasks.start_soon(keep_delivering, [log_name, *urls], LocalTransport(log))
+            tasks.start_soon(keep_pruned, log)
             for url in urls:
                 say(f"listening at {url}; to publish there: compass run --log {url} -- CMD")
             async for _ in signals:

@@ -62,7 +62,7 @@ class MemoryLog:
 
     def keep(self, retention: Retention) -> None:
         """Keep what `retention` says from now on."""
-        self._retention = retention
+        self.retention = retention
         self._schedule = Schedule(retention)
 
     async def open(
@@ -187,7 +187,7 @@ class MemoryLog:
         """As in `KeepLog`."""
         await checkpoint()
         with self._lock:
-            pruned = self._prune(retention or self._retention, self.now_ms(), dry_run=dry_run)
+            pruned = self._prune(retention or self.retention, self.now_ms(), dry_run=dry_run)
         for session in () if dry_run else pruned.removed:
             self.wake.fire(session)
         return pruned
@@ -197,9 +197,9 @@ class MemoryLog:
         size = sum(len(data) for _, data in batch.trace)
         due = self._schedule.appended(batch.session, len(batch.trace), size, now_ms)
         if Due.TEND in due:
-            return self._prune(self._retention, now_ms).removed
+            return self._prune(self.retention, now_ms).removed
         if Due.TRIM in due:
-            self._sessions[batch.session].trim(self._retention, now_ms)
+            self._sessions[batch.session].trim(self.retention, now_ms)
         return ()
 
     def _prune(self, retention: Retention, now_ms: int, *, dry_run: bool = False) -> Pruned:

@@ -112,6 +112,11 @@ class KeptSession:
 class KeepLog(Protocol):
     """What keeps a log small. It raises `OperationError` alone."""
 
+    @property
+    def retention(self) -> Retention:
+        """What it keeps when nobody says otherwise."""
+        ...
+
     async def prune(self, retention: Retention | None = None, *, dry_run: bool = False) -> Pruned:
         """Remove now all that `retention` does not keep, in steps that writers bear.
 

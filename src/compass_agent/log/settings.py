@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ("Durability", "parse_duration", "parse_settings", "parse_size", "split_settings")
+__all__ = (
+    "Durability",
+    "parse_count",
+    "parse_duration",
+    "parse_settings",
+    "parse_size",
+    "split_settings",
+)
 
 import re
 from dataclasses import replace
@@ -87,7 +94,12 @@ def _parse(text: str, units: dict[str, int]) -> float:
     return float(found[1]) * unit
 
 
-def _count(text: str) -> int:
+def parse_count(text: str) -> int:
+    """Return the whole number that `text` says.
+
+    Raises:
+        ValueError: It says none.
+    """
     if not text.isascii() or not text.isdigit() or len(text) > 18:  # noqa: PLR2004 - what SQLite's integers hold
         raise ValueError(text)
     return int(text)
@@ -102,7 +114,7 @@ def _durability(text: str) -> Durability:
 
 
 _LIMITS: dict[str, tuple[str, Callable[[str], int | float]]] = {
-    "trace_frames": ("trace_frames", _count),
+    "trace_frames": ("trace_frames", parse_count),
     "trace_bytes": ("trace_bytes", parse_size),
     "trace_age": ("trace_age_s", parse_duration),
     "ended_age": ("ended_age_s", parse_duration),

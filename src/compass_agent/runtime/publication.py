@@ -13,7 +13,7 @@ from weakref import WeakSet
 import anyio
 from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
-from compass_agent.errors.codes import OperationError
+from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log import is_hub
 from compass_agent.publish import Pump
 from compass_agent.runtime.journals import deliver_journals, new_journal
@@ -164,7 +164,13 @@ class _OpeningPublisher:
                 await deliver_journals(self._url, self._transport)
             await self._transport.open(batch.session, batch.epoch, self._meta)
             self._opened = True
-        return await self._transport.publish(batch)
+        try:
+            return await self._transport.publish(batch)
+        except OperationError as error:
+            if error.code is ErrorCode.NOT_FOUND:
+                # Somebody removed the session: it begins anew, and readers get a gap first.
+                self._opened = False
+            raise
 
 
 async def _keep_lease(shared: SharedLog) -> None:

@@ -93,7 +93,8 @@ class SqliteLog:
         self.wake = _WAKES.setdefault(self._path.resolve(), Wake())
         self.now_ms = now_ms or wall_ms
         self.ahead_s = ahead_s
-        self._keeper = Keeper(retention or Retention(), self._read, self._write, self.now_ms)
+        self.retention = retention or Retention()
+        self._keeper = Keeper(self.retention, self._read, self._write, self.now_ms)
 
     async def open(
         self, session: str, epoch: str, meta: SessionMeta | None = None, *, recovered: bool = False
