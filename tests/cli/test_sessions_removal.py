@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 import sys
 from typing import TYPE_CHECKING
 
@@ -112,7 +113,8 @@ def test_who_is_asked_decides_and_who_cannot_be_asked_must_say_yes(
 def test_a_log_that_is_not_there_is_not_made(
     command: list[str], log_url: str, tmp_path: Path
 ) -> None:
-    assert main(["sessions", *command]) == (EXIT_NOT_ONE if command[0] == "rm" else 0)
+    expected = EXIT_NOT_ONE if command[0] == "rm" else 0
+    assert main(["sessions", *command, "--log", log_url]) == expected
     assert [*tmp_path.glob("log.db*")] == []
 
 
@@ -179,3 +181,22 @@ def test_a_limit_that_is_none_is_refused(
 ) -> None:
     assert main(["sessions", "prune", *limit, "--log", log_url]) == EXIT_USAGE
     assert "error:" in capsys.readouterr().err
+
+
+def test_a_file_of_another_version_is_told_as_such(
+    record: Record, log_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record("one", FRAMES, STOPPED)
+    file = sqlite3.connect(log_url.removeprefix("sqlite:"))
+    file.execute("PRAGMA user_version = 999001")
+    file.close()
+    commands = (
+        ["sessions"],
+        ["sessions", "prune"],
+        ["tail", "one"],
+        ["serve"],
+        ["run", "--", "true"],
+    )
+    for command in commands:
+        main(command)
+        assert "the log was made by a newer Compass (its format is 999," in capsys.readouterr().err

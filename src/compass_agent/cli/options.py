@@ -7,10 +7,12 @@ __all__ = (
     "add_look_options",
     "log_exists",
     "open_reading",
+    "open_told",
     "prepare_streams",
     "say",
     "style_of",
     "terminal_width",
+    "why_refused",
 )
 
 import codecs
@@ -20,11 +22,13 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from compass_agent.errors.codes import ErrorCode, OperationError
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncGenerator
 
-    from compass_agent.log.read import ReadLog
+    from compass_agent.log import SessionLog
     from compass_agent.view.style import Style
 
 
@@ -51,19 +55,43 @@ def add_look_options(parser: argparse.ArgumentParser) -> None:
 
 
 @contextlib.asynccontextmanager
-async def open_reading(url: str | None) -> AsyncGenerator[ReadLog]:
+async def open_reading(url: str | None) -> AsyncGenerator[SessionLog]:
     """Open the log at `url` (None: the default) and close it at the end.
+
+    Raises:
+        OperationError: As `open_log` does.
+    """
+    log = open_told(url)
+    try:
+        yield log
+    finally:
+        await log.aclose()
+
+
+def open_told(url: str | None) -> SessionLog:
+    """Open the log at `url`; a file that another version made is told as such.
 
     Raises:
         OperationError: As `open_log` does.
     """
     from compass_agent.log import open_log  # noqa: PLC0415 - dear to import
 
-    log = open_log(url)
     try:
-        yield log
-    finally:
-        await log.aclose()
+        return open_log(url)
+    except OperationError as error:
+        reason = why_refused(error)
+        if reason is not None:
+            say(reason)
+        raise
+
+
+def why_refused(error: OperationError) -> str | None:
+    """Return what is wrong with the version of a log's file; None: something else is wrong."""
+    if error.code is not ErrorCode.UNSUPPORTED_INPUT:
+        return None
+    from compass_agent.log.sqlite.schema import VersionError  # noqa: PLC0415 - only for this
+
+    return error.reason if isinstance(error, VersionError) else None
 
 
 def log_exists(url: str | None) -> bool:

@@ -15,7 +15,7 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compass_agent.cli.options import add_log_option, say
+from compass_agent.cli.options import add_log_option, open_told, say
 from compass_agent.errors.codes import ErrorCode, OperationError
 
 if TYPE_CHECKING:
@@ -80,10 +80,10 @@ def run(options: argparse.Namespace) -> int:
 async def _open_and_serve(
     url: str | None, *, unix: Path, listen: str | None, token: str | None
 ) -> int:
-    from compass_agent.log import log_url, open_log  # noqa: PLC0415 - dear to import
+    from compass_agent.log import log_url  # noqa: PLC0415 - dear to import
     from compass_agent.services.sockets import SocketRefusedError  # noqa: PLC0415 - likewise
 
-    log = open_log(url)
+    log = open_told(url)
     try:
         await _serve(log, log_url(url), unix=unix, listen=listen, token=token)
     except SocketRefusedError as error:

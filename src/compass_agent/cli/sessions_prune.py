@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from compass_agent.cli.exits import EXIT_OK
-from compass_agent.cli.options import add_log_option, log_exists, say
+from compass_agent.cli.options import add_log_option, log_exists, open_reading, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,16 +91,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _prune(options: argparse.Namespace) -> Pruned:
-    from compass_agent.log import open_log  # noqa: PLC0415 - dear to import
-
     names = ("ended_age_s", "total_bytes", "trace_frames", "trace_bytes", "trace_age_s")
     said = {name: getattr(options, name) for name in names}
     limits = {name: limit for name, limit in said.items() if limit is not None}
-    log = open_log(options.log)
-    try:
+    async with open_reading(options.log) as log:
         return await log.prune(replace(log.retention, **limits), dry_run=options.dry_run)
-    finally:
-        await log.aclose()
 
 
 def _to_dict(pruned: Pruned, *, dry_run: bool) -> dict[str, Any]:
