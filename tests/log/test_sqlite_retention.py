@@ -237,6 +237,6 @@ def test_any_cuts_leave_priority_and_what_is_newer(
         found = [(seq, lane) for seq, _, lane in weigh_frames(db, 1, 0, 60)]
         assert found == sorted(stored.items())
         trace = [seq for seq in sorted(stored) if not stored[seq]]
-        assert weigh_trace(db, 1, 0, 60, 5) == [(seq, seq) for seq in trace[:5]]
+        assert [*weigh_trace(db, 1, 0, 60)] == [(seq, seq) for seq in trace]
         after = max(after, last)
     db.close()

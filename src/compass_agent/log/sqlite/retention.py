@@ -17,6 +17,7 @@ __all__ = (
     "trim_session",
 )
 
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from compass_agent.log.retention import (
@@ -32,7 +33,7 @@ from compass_agent.log.sqlite.statements import doom_session
 from compass_agent.log.sqlite.trace import cut_trace, size_of_epoch, weigh_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from sqlite3 import Connection
 
     from compass_agent.log.retention import Retention
@@ -169,23 +170,28 @@ def _remove_surplus(
         old = _old(db, epoch.eid, retention.too_old_ms(now_ms))
         if old <= epoch.trimmed and not retention.too_much(frames, size):
             continue
-        rows = _bearable(weigh_trace(db, epoch.eid, epoch.trimmed, epoch.noted, _STEP))
-        count, weight = how_many(rows, retention, (frames, size), old)
+        seen: list[int] = []
+        trace = _bearable(weigh_trace(db, epoch.eid, epoch.trimmed, epoch.noted), seen)
+        count, weight = how_many(trace, retention, (frames, size), old)
+        trace.close()
         if count:
-            _cut(db, epoch, rows[count - 1][0], (count, weight))
-        if rows:
-            return count, count == len(rows)
+            _cut(db, epoch, seen[count - 1], (count, weight))
+        if seen:
+            return count, count == len(seen)
     return 0, False
 
 
-def _bearable(rows: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return as many of the first frames as one transaction removes."""
+def _bearable(
+    trace: Iterator[tuple[int, int]], seen: list[int]
+) -> Generator[tuple[int, int], None, None]:
+    """Yield as many of the first frames as one transaction removes; add their places to `seen`."""
     size = 0
-    for number, (_, weight) in enumerate(rows):
+    for seq, weight in islice(trace, _STEP):
         size += weight
-        if size > _STEP_BYTES:
-            return rows[: max(1, number)]
-    return rows
+        if seen and size > _STEP_BYTES:
+            return
+        seen.append(seq)
+        yield seq, weight
 
 
 def foresee(db: Connection, retention: Retention, now_ms: int) -> Pruned:
@@ -230,10 +236,7 @@ def _epochs(db: Connection, session: str) -> list[_Epoch]:
 
 
 def _trace(db: Connection, epoch: _Epoch) -> Iterator[tuple[int, int]]:
-    after = epoch.trimmed
-    while rows := weigh_trace(db, epoch.eid, after, epoch.through, _STEP):
-        yield from rows
-        after = rows[-1][0]
+    return weigh_trace(db, epoch.eid, epoch.trimmed, epoch.through)
 
 
 def _note(db: Connection, epoch: _Epoch, most: int, now_ms: int) -> int:
@@ -243,7 +246,7 @@ def _note(db: Connection, epoch: _Epoch, most: int, now_ms: int) -> int:
     """
     if epoch.noted >= epoch.through:
         return 0
-    rows = weigh_trace(db, epoch.eid, epoch.noted, epoch.through, most)
+    rows = [*islice(weigh_trace(db, epoch.eid, epoch.noted, epoch.through), most)]
     last = epoch.through if len(rows) < most else rows[-1][0]
     weight = sum(size for _, size in rows)
     stored_ms = min(now_ms, epoch.updated_ms)

@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ("cut_trace", "size_of_epoch", "weigh_trace")
 
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from compass_agent.log.epoch import EpochHead
@@ -13,6 +12,7 @@ from compass_agent.log.sqlite.records import read_page, store_frames, weigh_fram
 from compass_agent.wire import FrameItem, SessionMeta
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from sqlite3 import Connection
 
 _PAGE_FRAMES = 4096
@@ -28,12 +28,10 @@ FROM records WHERE eid = ?
 """
 
 
-def weigh_trace(
-    db: Connection, eid: int, after: int, through: int, most: int
-) -> list[tuple[int, int]]:
-    """Return place and size in bytes of the first `most` trace frames above `after`, ascending."""
+def weigh_trace(db: Connection, eid: int, after: int, through: int) -> Iterator[tuple[int, int]]:
+    """Yield place and size in bytes of the trace frames above `after`, ascending."""
     frames = weigh_frames(db, eid, after, through)
-    return list(islice(((seq, size) for seq, size, priority in frames if not priority), most))
+    return ((seq, size) for seq, size, priority in frames if not priority)
 
 
 def cut_trace(db: Connection, eid: int, after: int, last: int) -> None:
