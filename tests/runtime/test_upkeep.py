@@ -12,6 +12,8 @@ from compass_agent import open_session
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log import Pruned, Retention, open_log
 from compass_agent.runtime import upkeep
+from compass_agent.runtime.journals import journal_folder, new_journal
+from compass_agent.sink.records import JournalHead
 from writing_logs import read_all
 
 if TYPE_CHECKING:
@@ -78,3 +80,13 @@ async def test_a_hub_prunes_again_and_again_also_after_a_failure(
             await log.twice.wait()
         tasks.cancel_scope.cancel()
     assert "could not be pruned, trying again" in caplog.text
+
+
+def test_settings_of_a_log_are_no_part_of_whose_journals_it_gets(tmp_path: Path) -> None:
+    names: set[str] = set()
+    for settings in ("", "?trace_frames=5", "?durability=full&ended_age=7d"):
+        journal = new_journal(JournalHead("s1", "1" * 16, f"sqlite:{tmp_path}/log.db{settings}"))
+        assert journal is not None
+        journal.close()
+        names |= {path.name.partition("-")[0] for path in journal_folder().iterdir()}
+    assert len(names) == 1
