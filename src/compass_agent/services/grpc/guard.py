@@ -66,6 +66,7 @@ class Guard(aio.ServerInterceptor):
                 self._calls.add(call)
                 try:
                     self._admit(context)
+                    await _greet(context)
                     await serve(request, context)
                 except Exception as error:  # noqa: BLE001 - told by its code, below
                     failure = only_exception(error)
@@ -91,6 +92,16 @@ class Guard(aio.ServerInterceptor):
         offered = given if isinstance(given, bytes) else given.encode()
         if self._expected is None or not hmac.compare_digest(offered, self._expected):
             raise OperationError(ErrorCode.PERMISSION_DENIED)
+
+
+async def _greet(context: _Context) -> None:
+    """Send what stands before the first message.
+
+    gRPC sends it with that message otherwise, and a call that is cancelled meanwhile cannot be
+    ended with a status: it would wait for the hub's last moment, and then break off as cancelled.
+    """
+    with anyio.CancelScope(shield=True):
+        await context.send_initial_metadata(())
 
 
 async def _abort(context: _Context, error: Exception) -> None:
