@@ -155,7 +155,10 @@ class OperationError(Exception):
     def __init__(self, code: ErrorCode | str, *, retry_after_s: float | None = None) -> None:
         self.code = ErrorCode(code)
         self.retry_after_s = retry_after_s
-        super().__init__(self.message)
+        # `args` stay what a class was called with: copies and pickles are made from them.
+
+    def __str__(self) -> str:
+        return self.message
 
     @property
     def message(self) -> str:
