@@ -30,6 +30,9 @@ SHAPES: dict[str, tuple[str, str, str]] = {
     "a signed URL": ("https://b.example/o?X-Amz-Signature=ab12cd", "ab12cd", "b.example/o"),
     "a connection string": ("postgresql+asyncpg://app:pw9@db.intern:5432/m no", "db.intern", "no"),
     "a connection string of a key store": ("redis://:pw77x@cache.intern:6379/0 no", "pw77x", "no"),
+    "a password with a slash": ("GET https://eve:pw/6y@h.example/x no", "pw/6y", "h.example/x no"),
+    "a password with a question mark": ("GET https://eve:q?8z@h.example/x no", "q?8z", "h.example"),
+    "a database's password with a slash": ("mysql://eve:w/4k@db.intern/x no", "db.intern", "no"),
     "a connection string in parts": (
         "Server=db;User Id=sa;Password=pwd-5x;",
         "pwd-5x",
