@@ -8,11 +8,8 @@ from __future__ import annotations
 __all__ = (
     "EXIT_FAILED",
     "EXIT_FAILED_FOR_NOW",
-    "EXIT_FAULT",
-    "EXIT_INPUT",
     "EXIT_INTERRUPTED",
     "EXIT_IO",
-    "EXIT_NOT_ONE",
     "EXIT_NO_INPUT",
     "EXIT_OK",
     "EXIT_PIPE_CLOSED",
@@ -28,8 +25,6 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from compass_agent.errors.codes import TABLE, ErrorCode
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -37,16 +32,11 @@ if TYPE_CHECKING:
     from compass_agent.frames import SessionError
 
 EXIT_OK = 0
-EXIT_FAULT = TABLE[ErrorCode.INTERNAL].exit_status
 EXIT_USAGE = 2
 EXIT_FAILED = 3
 """The session failed; trying again does not help, or it is not known whether it does."""
 EXIT_FAILED_FOR_NOW = 75
 """The session failed and the same may succeed later (EX_TEMPFAIL)."""
-EXIT_NOT_ONE = TABLE[ErrorCode.NOT_FOUND].exit_status
-"""No session fits, or several do."""
-EXIT_INPUT = TABLE[ErrorCode.UNSUPPORTED_INPUT].exit_status
-"""The input is not what the command takes (EX_DATAERR)."""
 EXIT_NO_INPUT = 66
 """The input is not there, or cannot be read (EX_NOINPUT)."""
 EXIT_IO = 74
@@ -58,13 +48,23 @@ EXIT_PIPE_CLOSED = 141
 class CommandError(Exception):
     """The command cannot do what its command line asks for; the text says why, for a person.
 
+    Args:
+        message: The text.
+        ends: The exit status, or the code of the table whose exit status it is.
+
     Attributes:
         exit_status: The exit status of the command.
     """
 
-    def __init__(self, message: str, exit_status: int = EXIT_INPUT) -> None:
+    def __init__(self, message: str, ends: int | str = "unsupported_input") -> None:
         super().__init__(message)
-        self.exit_status = exit_status
+        self.exit_status = ends if isinstance(ends, int) else _exit_status(ends)
+
+
+def _exit_status(code: str) -> int:
+    from compass_agent.errors.codes import TABLE, ErrorCode  # noqa: PLC0415 - dear to import
+
+    return TABLE[ErrorCode(code)].exit_status
 
 
 def session_exit(state: int, last_error: SessionError | None) -> int:

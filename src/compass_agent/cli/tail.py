@@ -13,7 +13,7 @@ import time
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
-from compass_agent.cli.exits import EXIT_NOT_ONE, CommandError, session_exit
+from compass_agent.cli.exits import CommandError, session_exit
 from compass_agent.cli.options import (
     add_log_option,
     add_look_options,
@@ -147,9 +147,7 @@ async def _refuse_ambiguous(log: ReadLog, text: str) -> None:
     fitting = sorted(s.session for s in await log.sessions() if s.session.startswith(text))
     if len(fitting) > 1:
         some = ", ".join(fitting[:3]) + (", …" if len(fitting) > 3 else "")  # noqa: PLR2004 - enough to tell
-        raise CommandError(
-            f"{text} begins the ids of {len(fitting)} sessions: {some}", EXIT_NOT_ONE
-        )
+        raise CommandError(f"{text} begins the ids of {len(fitting)} sessions: {some}", "not_found")
 
 
 class _Printer(Protocol):
