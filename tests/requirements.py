@@ -53,6 +53,7 @@ REQUIREMENTS = {
     "G-READ-3": Requirement("Resume without hole or repeat", (19,)),
     "G-READ-4": Requirement("A reader costs the writer nothing", (20, 22)),
     "G-READ-5": Requirement("An end is told, not guessed", (23, 24)),
+    "G-READ-6": Requirement("A filter makes no hole", (18, 20)),
     "G-HUB-1": Requirement(
         "A hub that is killed loses and repeats nothing that never drops", (9, 18)
     ),
@@ -61,6 +62,8 @@ REQUIREMENTS = {
     "G-HUB-4": Requirement("Events pass as they are", (20, 21)),
     "G-HUB-5": Requirement("Only who may comes in"),
     "G-HUB-6": Requirement("A failure is told by its code, in our own words"),
+    "G-HUB-7": Requirement("A failure crosses whole"),
+    "G-HUB-8": Requirement("A hub reads as its log does", (19, 24)),
     "G-TURN-1": Requirement("A failed turn says why"),
     "G-TURN-2": Requirement("A stop is no crash"),
     "G-TURN-3": Requirement("Nothing becomes a success by itself", (25,)),

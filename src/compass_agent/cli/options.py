@@ -8,6 +8,7 @@ __all__ = (
     "log_exists",
     "open_reading",
     "prepare_streams",
+    "require_grpc",
     "say",
     "style_of",
     "terminal_width",
@@ -34,8 +35,8 @@ def add_log_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--log",
         metavar="URL",
-        help="the session log, such as sqlite:PATH (default: $COMPASS_LOG, else the log of"
-        " this user)",
+        help="the session log: sqlite:PATH, or a hub: unix:PATH, grpc://HOST:PORT (default:"
+        " $COMPASS_LOG, else the log of this user)",
     )
 
 
@@ -52,18 +53,43 @@ def add_look_options(parser: argparse.ArgumentParser) -> None:
 
 @contextlib.asynccontextmanager
 async def open_reading(url: str | None) -> AsyncGenerator[ReadLog]:
-    """Open the log at `url` (None: the default) and close it at the end.
+    """Open the log at `url` (None: the default), or that of a hub, and close it at the end.
 
     Raises:
-        OperationError: As `open_log` does.
+        OperationError: As `open_log` does. `permission_denied`: a hub's token cannot be read.
     """
-    from compass_agent.log import open_log  # noqa: PLC0415 - dear to import
+    from compass_agent.log import is_hub, log_url, open_log  # noqa: PLC0415 - dear to import
 
-    log = open_log(url)
+    url = log_url(url)
+    log = _hub_reader(url) if is_hub(url) else open_log(url)
     try:
         yield log
     finally:
         await log.aclose()
+
+
+def require_grpc() -> None:
+    """Check that what a hub needs is installed, or say how to install it.
+
+    Raises:
+        OperationError: `unsupported_input`: it is not.
+    """
+    import importlib.util  # noqa: PLC0415 - only for this
+
+    from compass_agent.errors.codes import ErrorCode, OperationError  # noqa: PLC0415 - likewise
+
+    if any(importlib.util.find_spec(name) is None for name in ("grpc", "google.rpc")):
+        say("a hub needs gRPC: pip install 'compass-agent[grpc]'")
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+
+
+def _hub_reader(url: str) -> ReadLog:
+    require_grpc()
+    from compass_agent.log.hubs import hub_way  # noqa: PLC0415 - dear to import
+    from compass_agent.services.grpc import HubReader  # noqa: PLC0415 - only who reads from a hub
+
+    target, token = hub_way(url)
+    return HubReader(target, token, tell=say)
 
 
 def log_exists(url: str | None) -> bool:

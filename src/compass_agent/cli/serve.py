@@ -9,13 +9,12 @@ __all__ = ("HELP", "NAME", "add_arguments", "run")
 
 import argparse
 import functools
-import importlib.util
 import re
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compass_agent.cli.options import add_log_option, say
+from compass_agent.cli.options import add_log_option, require_grpc, say
 from compass_agent.errors.codes import ErrorCode, OperationError
 
 if TYPE_CHECKING:
@@ -63,9 +62,7 @@ def run(options: argparse.Namespace) -> int:
     if (options.listen is None) != (options.token_file is None):
         options.usage_error("--listen and --token-file go together")
     token = None if options.token_file is None else _token(options.token_file)
-    if importlib.util.find_spec("grpc") is None:
-        say("a hub needs gRPC: pip install 'compass-agent[grpc]'")
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+    require_grpc()
     import anyio  # noqa: PLC0415 - dear to import
 
     from compass_agent.log import default_socket  # noqa: PLC0415 - likewise

@@ -103,8 +103,6 @@ def tell_session(options: argparse.Namespace, session: Session) -> None:
         say("COMPASS_OFF is set: nothing is recorded")
     elif options.quiet:
         return
-    elif is_hub(log_url(options.log)):
-        say(f"session {session.session_id}, published to {log_url(options.log)}")
     else:
         log = f" --log {shlex.quote(options.log)}" if options.log else ""
         say(f"session {session.session_id}; to follow it: compass tail {session.session_id}{log}")
