@@ -12,7 +12,8 @@ import anyio
 import pytest
 
 from compass_agent.cli import main
-from compass_agent.cli.exits import EXIT_NOT_ONE, EXIT_USAGE
+from compass_agent.cli.exits import EXIT_USAGE
+from compass_agent.errors.codes import TABLE, ErrorCode
 from compass_agent.frames import AgentSessionState, FrameBuilder, SessionFrame
 from compass_agent.log import open_log
 from writing_logs import read_all
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     Record = Callable[[str, Sequence[SessionFrame], int | None], str]
 
+NOT_FOUND = TABLE[ErrorCode.NOT_FOUND].exit_status
 STOPPED = AgentSessionState.AGENT_SESSION_STATE_STOPPED
 BUILD = FrameBuilder(lambda: 0)
 FRAMES = [BUILD.lifecycle(STOPPED), *(BUILD.assistant_text(f"w{n}", "1") for n in range(5))]
@@ -74,9 +76,9 @@ def test_nothing_is_removed_when_one_name_does_not_fit(
 ) -> None:
     for name in ("one", "one-more", "two"):
         record(name, FRAMES, STOPPED)
-    assert main(["sessions", "rm", "two", "nope", "--yes"]) == EXIT_NOT_ONE
+    assert main(["sessions", "rm", "two", "nope", "--yes"]) == NOT_FOUND
     assert "there is no session nope; nothing was removed" in capsys.readouterr().err
-    assert main(["sessions", "rm", "two", "on", "--yes"]) == EXIT_NOT_ONE
+    assert main(["sessions", "rm", "two", "on", "--yes"]) == NOT_FOUND
     assert "on begins the ids of 2 sessions" in capsys.readouterr().err
     assert main(["sessions", "rm", "two", "a b", "--yes"]) == 65
     assert sessions(log_url) == {"one", "one-more", "two"}
@@ -113,7 +115,7 @@ def test_who_is_asked_decides_and_who_cannot_be_asked_must_say_yes(
 def test_a_log_that_is_not_there_is_not_made(
     command: list[str], log_url: str, tmp_path: Path
 ) -> None:
-    expected = EXIT_NOT_ONE if command[0] == "rm" else 0
+    expected = NOT_FOUND if command[0] == "rm" else 0
     assert main(["sessions", *command, "--log", log_url]) == expected
     assert [*tmp_path.glob("log.db*")] == []
 

@@ -1,15 +1,15 @@
-"""Exit statuses of the command, and how every command ends: quietly, and never with a traceback."""
+"""Exit statuses of the command, and how every command ends: quietly, and never with a traceback.
+
+Those of a failed operation stand in the table of codes, and nowhere else.
+"""
 
 from __future__ import annotations
 
 __all__ = (
     "EXIT_FAILED",
     "EXIT_FAILED_FOR_NOW",
-    "EXIT_FAULT",
-    "EXIT_INPUT",
     "EXIT_INTERRUPTED",
     "EXIT_IO",
-    "EXIT_NOT_ONE",
     "EXIT_NO_INPUT",
     "EXIT_OK",
     "EXIT_PIPE_CLOSED",
@@ -32,16 +32,11 @@ if TYPE_CHECKING:
     from compass_agent.frames import SessionError
 
 EXIT_OK = 0
-EXIT_FAULT = 1
 EXIT_USAGE = 2
 EXIT_FAILED = 3
 """The session failed; trying again does not help, or it is not known whether it does."""
 EXIT_FAILED_FOR_NOW = 75
 """The session failed and the same may succeed later (EX_TEMPFAIL)."""
-EXIT_NOT_ONE = 4
-"""No session fits, or several do; as `not_found`."""
-EXIT_INPUT = 65
-"""The input is not what the command takes (EX_DATAERR)."""
 EXIT_NO_INPUT = 66
 """The input is not there, or cannot be read (EX_NOINPUT)."""
 EXIT_IO = 74
@@ -53,13 +48,23 @@ EXIT_PIPE_CLOSED = 141
 class CommandError(Exception):
     """The command cannot do what its command line asks for; the text says why, for a person.
 
+    Args:
+        message: The text.
+        ends: The exit status, or the code of the table whose exit status it is.
+
     Attributes:
         exit_status: The exit status of the command.
     """
 
-    def __init__(self, message: str, exit_status: int = EXIT_INPUT) -> None:
+    def __init__(self, message: str, ends: int | str = "unsupported_input") -> None:
         super().__init__(message)
-        self.exit_status = exit_status
+        self.exit_status = ends if isinstance(ends, int) else _exit_status(ends)
+
+
+def _exit_status(code: str) -> int:
+    from compass_agent.errors.codes import TABLE, ErrorCode  # noqa: PLC0415 - dear to import
+
+    return TABLE[ErrorCode(code)].exit_status
 
 
 def session_exit(state: int, last_error: SessionError | None) -> int:
@@ -110,20 +115,27 @@ def _failed(error: Exception, *, as_json: bool) -> int:
     if isinstance(error, OSError):
         _forget_stdout()
         return _told(error.strerror or type(error).__name__, EXIT_IO, as_json=as_json)
-    from compass_agent.errors.codes import ErrorCode, OperationError  # noqa: PLC0415 - as above
+    from compass_agent.errors.classify import classify_operation_error  # noqa: PLC0415 - as above
 
-    if not isinstance(error, OperationError):
-        import logging  # noqa: PLC0415 - only for this
-
-        logging.getLogger("compass_agent.cli").debug("the command failed", exc_info=error)
-        error = OperationError(ErrorCode.INTERNAL)
+    told = classify_operation_error(error, log=_debug)
     # When even this cannot be said, the exit status says it.
     with contextlib.suppress(OSError):
         if as_json:
-            print(_as_json(error), file=sys.stderr)
+            print(_as_json(told), file=sys.stderr)
         else:
-            print(f"compass: {error.message}\n{error.guidance}", file=sys.stderr)
-    return error.exit_status
+            print(f"compass: {told.message}\n{told.guidance}", file=sys.stderr)
+    return told.exit_status
+
+
+def _debug(error: OperationError) -> None:
+    """Log the cause for whoever asks for it: the terminal is the user's."""
+    import logging  # noqa: PLC0415 - only for this
+
+    from compass_agent.errors.logged import cause_text  # noqa: PLC0415 - as above
+
+    logger = logging.getLogger("compass_agent.cli")
+    if error.__cause__ is not None and logger.isEnabledFor(logging.DEBUG):
+        logger.debug("the command failed:\n%s", cause_text(error.__cause__))
 
 
 def _told(message: str, exit_status: int, *, as_json: bool) -> int:
@@ -141,16 +153,9 @@ def _told(message: str, exit_status: int, *, as_json: bool) -> int:
 def _as_json(error: OperationError) -> str:
     import json  # noqa: PLC0415 - only for this
 
-    body: dict[str, object] = {
-        "success": False,
-        "code": str(error.code),
-        "message": error.message,
-        "retryable": error.retryable,
-        "guidance": error.guidance,
-    }
-    if error.retry_after_s is not None:
-        body["retry_after_s"] = error.retry_after_s
-    return json.dumps(body)
+    from compass_agent.errors.told import format_operation_error  # noqa: PLC0415 - likewise
+
+    return json.dumps(format_operation_error(error))
 
 
 def _forget_stdout() -> None:

@@ -6,7 +6,7 @@ __all__ = ("SESSION_HELP", "refuse_ambiguous")
 
 from typing import TYPE_CHECKING
 
-from compass_agent.cli.exits import EXIT_NOT_ONE, CommandError
+from compass_agent.cli.exits import CommandError
 
 if TYPE_CHECKING:
     from compass_agent.log.read import ReadLog
@@ -19,6 +19,4 @@ async def refuse_ambiguous(log: ReadLog, text: str) -> None:
     fitting = sorted(s.session for s in await log.sessions() if s.session.startswith(text))
     if len(fitting) > 1:
         some = ", ".join(fitting[:3]) + (", …" if len(fitting) > 3 else "")  # noqa: PLR2004 - enough to tell
-        raise CommandError(
-            f"{text} begins the ids of {len(fitting)} sessions: {some}", EXIT_NOT_ONE
-        )
+        raise CommandError(f"{text} begins the ids of {len(fitting)} sessions: {some}", "not_found")

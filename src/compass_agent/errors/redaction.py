@@ -104,7 +104,7 @@ _COOKIE = re.compile(
     r"\bcookie[\"']?[ \t]{0,8}:[ \t]{0,8}+[\"']?+(?P<value>[^\s\"'\[][^\r\n\"'\[]*)"
 )
 
-_URL = re.compile(r"://(?P<rest>[^\s\"'<>`\\:]+(?::(?!//)[^\s\"'<>`\\:]*)*)")
+_URL = re.compile(r"://(?P<rest>[^\s\"'<>`\\:]*(?::(?!//)[^\s\"'<>`\\:]*)*)")
 _DATABASES = frozenset(
     {
         "amqp",
@@ -229,16 +229,31 @@ def _url(match: _Match) -> str:
     if "@" not in rest and "?" not in rest:
         return match[0]
     core = rest.rstrip(_SENTENCE_END)
+    end = rest[len(core) :]
+    if "@" in core and _is_cut_password(core):
+        core = f"user@{core.rpartition('@')[2]}"
     place, question, query = core.partition("?")
     authority, slash, path = place.partition("/")
     user, at, host = authority.rpartition("@")
     if at and user != MASK:
         if _is_database(match):
-            return f"://{MASK}{rest[len(core) :]}"
+            return f"://{MASK}{end}"
         authority = f"{MASK}@{host}"
     if question and not _is_harmless(query):
         query = MASK
-    return f"://{authority}{slash}{path}{question}{query}{rest[len(core) :]}"
+    return f"://{authority}{slash}{path}{question}{query}{end}"
+
+
+def _is_cut_password(core: str) -> bool:
+    """Tell whether a password goes on behind a slash or question mark that nobody escaped.
+
+    What stands where a port should is no number then, and the `@` comes later.
+    """
+    authority = core.partition("?")[0].partition("/")[0]
+    _, colon, port = authority.rpartition(":")
+    if not colon or not port or "@" in authority:
+        return False
+    return not port.isdigit() and "]" not in port
 
 
 def _is_database(match: _Match) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("header_fields", "retry_after_seconds", "seconds_in_text")
+__all__ = ("header_fields", "retry_after_seconds", "seconds_in_text", "wait_after")
 
 import math
 import re
@@ -19,12 +19,15 @@ if TYPE_CHECKING:
 _LONGEST_WAIT = 86_400.0
 _SMALLEST_EPOCH = 1e9
 _DEEPEST = 6
+_WAITING = frozenset({408, 425, 429})
+_FORBIDDEN = 403
+_SERVER = 500
 _MOST_VALUES = 400
 _LONGEST_TEXT = 65_536
 
 _BARE_RESETS = ("x-ratelimit-reset", "x-rate-limit-reset")
 _WINDOW_RESET = re.compile(
-    r"(?:x-|anthropic-)?rate-?limit[a-z]*-(?:[a-z0-9-]+-)?reset(?:-[a-z0-9-]+)?"
+    r"(?:x-|anthropic-)?(?:rate-?limit[a-z]*|priority)-(?:[a-z0-9-]+-)?reset(?:-[a-z0-9-]+)?"
 )
 _LISTED_WINDOW = re.compile(r";\s*(r|t)\s*=\s*([0-9]{1,10})(?![0-9.])")
 _OLD_WINDOW = re.compile(r"\b(remaining|reset)\s*=\s*([0-9]{1,10})(?![0-9.])", re.IGNORECASE)
@@ -88,6 +91,28 @@ def retry_after_seconds(
         _in_texts(values),
     )
     return None if seconds is None else min(max(seconds, 0.0), _LONGEST_WAIT)
+
+
+def wait_after(
+    status: int | None, headers: object, body: object, now: object = None, *, limited: bool = False
+) -> float | None:
+    """Return the wait after a failure with `status`.
+
+    As `retry_after_seconds`, but windows of a rate limit count only where waiting can help: some
+    services send them with every answer, a 404 too.
+
+    Args:
+        status: The HTTP status; 0 or None without one.
+        headers: As for `retry_after_seconds`; so are `body` and `now`.
+        body: The body.
+        now: The moment of the answer.
+        limited: The text tells of a rate limit, which some services answer with 403.
+    """
+    limited = limited and status == _FORBIDDEN
+    if status and status < _SERVER and status not in _WAITING and not limited:
+        fields = header_fields(headers)
+        headers = {name: value for name, value in fields.items() if "limit" not in name}
+    return retry_after_seconds(headers, body, now)
 
 
 def seconds_in_text(text: str) -> float | None:
@@ -181,10 +206,11 @@ def _epoch(now: object, date: float | None) -> float:
 
 
 def _asked(fields: Mapping[str, str], moment: float) -> float | None:
-    milliseconds = number(fields.get("retry-after-ms", ""))
+    said = fields.get("retry-after-ms", fields.get("x-ms-retry-after-ms", ""))
+    milliseconds = number(said)
     if milliseconds is not None:
         return milliseconds / 1000
-    text = fields.get("retry-after", "")
+    text = fields.get("retry-after", fields.get("x-retry-after", ""))
     seconds = number(text)
     if seconds is not None:
         return seconds
