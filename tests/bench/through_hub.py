@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import sockets
+from anyio.lowlevel import checkpoint
 from frames import encoded_frames
 from grpc import aio
 from measure import Row, compare
@@ -68,10 +69,11 @@ def end_to_end_row(frames: int = 51_200) -> Row:
         hub, source, target = (str(folder / name) for name in ("hub.sock", "in.sock", "out.sock"))
         ready = [_spawn.Event() for _ in range(2)]
         go = [_spawn.Event() for _ in range(2)]
+        opened = _spawn.Event()
         with (
             _running(_serve_hub, hub, str(folder / "log.db"), 0, ready[0]),
             _running(sockets.relay, source, target, str(folder / "plain.db"), ready[1]),
-            _running(_publish, hub, frames, go[0]),
+            _running(_publish, hub, frames, go[0], opened),
             _running(sockets.produce, source, frames, go[1]),
         ):
             for one in ready:
@@ -89,6 +91,8 @@ def end_to_end_row(frames: int = 51_200) -> Row:
                 run += 1
                 before = time.perf_counter()
                 go[0].set()
+                opened.wait()
+                opened.clear()
                 asyncio.run(_subscribe(hub, f"s{run}", frames))
                 return frames / (time.perf_counter() - before)
 
@@ -96,7 +100,7 @@ def end_to_end_row(frames: int = 51_200) -> Row:
 
 
 async def _subscribe(path: str, session: str, frames: int) -> None:
-    """Read until the last frame came; the session may not be there yet."""
+    """Read until the last frame came."""
     service, method = SUBSCRIBE
     async with aio.insecure_channel(f"unix:{path}") as channel:
         subscribe = channel.unary_stream(
@@ -104,20 +108,17 @@ async def _subscribe(path: str, session: str, frames: int) -> None:
             request_serializer=SubscribeAgentSessionRequest.SerializeToString,
             response_deserializer=AgentSessionFrame.FromString,
         )
-        while True:
-            call = subscribe(SubscribeAgentSessionRequest(session_id=session, max_batch=64))
-            count = 0
-            try:
-                async for message in call:
-                    last = message.more[-1] if message.more else message
-                    count += 1 + len(message.more)
-                    if last.seq >= frames:
-                        assert count >= frames
-                        return
-            except aio.AioRpcError:
-                await anyio.sleep(0.001)  # not opened yet
-            finally:
-                call.cancel()
+        call = subscribe(SubscribeAgentSessionRequest(session_id=session, max_batch=64))
+        count = 0
+        try:
+            async for message in call:
+                last = message.more[-1] if message.more else message
+                count += 1 + len(message.more)
+                if last.seq >= frames:
+                    break
+        finally:
+            call.cancel()
+        assert count >= frames
 
 
 def _serve_hub(path: str, database: str, frames: int, ready: Event) -> None:
@@ -137,7 +138,7 @@ def _serve_hub(path: str, database: str, frames: int, ready: Event) -> None:
     asyncio.run(main())
 
 
-def _publish(path: str, frames: int, go: Event) -> None:
+def _publish(path: str, frames: int, go: Event, opened: Event) -> None:
     """Publish a session of `frames` frames each time that `go` is set."""
     ready = [SessionFrame.FromString(data) for data in encoded_frames(frames)]
 
@@ -145,11 +146,12 @@ def _publish(path: str, frames: int, go: Event) -> None:
         sink = FrameSink(session, trace_capacity=frames, trace_bytes=1 << 30)
         transport = hub_transport(f"unix:{path}")
         await transport.open(session, sink.epoch)
+        opened.set()
         async with Pump(sink, transport):
             for place, frame in enumerate(ready):
                 sink.emit(frame)
                 if place % _BATCH == 0:
-                    await asyncio.sleep(0)
+                    await checkpoint()
         await transport.aclose()
 
     run = 0
