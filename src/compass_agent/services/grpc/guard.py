@@ -83,6 +83,7 @@ class Guard(aio.ServerInterceptor):
             self._calls.add(call)
             try:
                 self._admit(context)
+                await _greet(context)
                 return await serve(request, context)
             except anyio.get_cancelled_exc_class():
                 if not call.cancel_called and not context.done():
@@ -111,6 +112,16 @@ class Guard(aio.ServerInterceptor):
         offered = given if isinstance(given, bytes) else given.encode()
         if self._expected is None or not hmac.compare_digest(offered, self._expected):
             raise _NoCredentialsError
+
+
+async def _greet(context: _Context) -> None:
+    """Send what stands before the first message.
+
+    gRPC sends it with that message otherwise, and a call that is cancelled meanwhile cannot be
+    ended with a status: it would wait for the hub's last moment, and then break off as cancelled.
+    """
+    with anyio.CancelScope(shield=True):
+        await context.send_initial_metadata(())
 
 
 async def _abort(context: _Context, error: Exception) -> None:
