@@ -204,15 +204,6 @@ def test_a_request_for_no_session_or_for_no_kind_is_refused(data: bytes) -> None
     assert caught.value.code is ErrorCode.UNSUPPORTED_INPUT
 
 
-@pytest.mark.parametrize(
-    "data",
-    [b"\xff", SubscribeAgentSessionRequest(session_id=S, after_epoch="x").SerializeToString()],
-)
-def test_a_request_that_cannot_be_read_is_none_of_the_nine(data: bytes) -> None:
-    with pytest.raises(MalformedRequestError):
-        subscription_from_bytes(data)
-
-
 def test_readers_of_the_same_frames_share_what_was_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
     items: list[Item] = [FrameItem(E1, seq, text("x")) for seq in range(1, 131)]
     encoded = Encoded()
@@ -259,3 +250,12 @@ def test_what_is_kept_for_other_readers_has_a_bound() -> None:
     assert kept == [1, 3]  # 2 was used longest ago
     encoded.put((S, E1, 4, 4), (bytes(2_000),))
     assert encoded.get((S, E1, 4, 4)) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\xff", SubscribeAgentSessionRequest(session_id=S, after_epoch="x").SerializeToString()],
+)
+def test_a_request_that_cannot_be_read_is_none_of_the_nine(data: bytes) -> None:
+    with pytest.raises(MalformedRequestError):
+        subscription_from_bytes(data)

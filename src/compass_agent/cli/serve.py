@@ -14,7 +14,7 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compass_agent.cli.options import add_log_option, require_grpc, say
+from compass_agent.cli.options import add_log_option, open_told, require_grpc, say
 from compass_agent.errors.codes import ErrorCode, OperationError
 
 if TYPE_CHECKING:
@@ -77,10 +77,10 @@ def run(options: argparse.Namespace) -> int:
 async def _open_and_serve(
     url: str | None, *, unix: Path, listen: str | None, token: str | None
 ) -> int:
-    from compass_agent.log import log_url, open_log  # noqa: PLC0415 - dear to import
+    from compass_agent.log import log_url  # noqa: PLC0415 - dear to import
     from compass_agent.services.sockets import SocketRefusedError  # noqa: PLC0415 - likewise
 
-    log = open_log(url)
+    log = open_told(url)
     try:
         await _serve(log, log_url(url), unix=unix, listen=listen, token=token)
     except SocketRefusedError as error:
@@ -98,6 +98,7 @@ async def _serve(
 
     from compass_agent.runtime.hub import running_hub  # noqa: PLC0415 - likewise
     from compass_agent.runtime.journals import deliver_all, keep_delivering  # noqa: PLC0415 - likewise
+    from compass_agent.runtime.upkeep import keep_pruned  # noqa: PLC0415 - likewise
     from compass_agent.transport import LocalTransport  # noqa: PLC0415 - likewise
 
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
@@ -109,6 +110,7 @@ async def _serve(
             # What agents on this machine left, for the log or for a hub at one of these places.
             await deliver_all([log_name, *urls], LocalTransport(log))
             tasks.start_soon(keep_delivering, [log_name, *urls], LocalTransport(log))
+            tasks.start_soon(keep_pruned, log)
             for url in urls:
                 say(f"listening at {url}; to publish there: compass run --log {url} -- CMD")
             async for _ in signals:

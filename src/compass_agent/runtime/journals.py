@@ -21,7 +21,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.log import default_path
+from compass_agent.log import default_path, log_file
 from compass_agent.runtime.delivery import deliver
 from compass_agent.sink.journal import REFUSED, SUFFIX, Journal, lock
 from compass_agent.sink.records import JournalContents, unpack
@@ -74,7 +74,9 @@ def _absolute(url: str) -> str:
     scheme, _, rest = url.partition(":")
     if scheme not in ("sqlite", "unix"):
         return url
-    return f"{scheme}:{os.path.realpath(Path(rest).expanduser())}"
+    # How a log is kept is no part of which one it is.
+    path = (log_file(url) if scheme == "sqlite" else None) or Path(rest).expanduser()
+    return f"{scheme}:{os.path.realpath(path)}"
 
 
 def _key(url: str) -> str:

@@ -27,7 +27,7 @@ from hubs import subscribed
 from writing_logs import E1, E2, Clock, S, batch, end, failed, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
     from compass.v1.compass_pb2 import AgentSessionFrame
     from compass_agent.log.reading import Place, View
@@ -299,7 +299,7 @@ async def test_a_reader_that_never_reads_is_given_no_more_than_the_window(place:
     sent = 0
 
     class Counting(Relay):
-        def messages(self, items: Iterable[Item]) -> Iterator[bytes]:
+        def messages(self, items: Sequence[Item]) -> Iterator[bytes]:
             nonlocal sent
             for message in super().messages(items):
                 sent += len(message)
