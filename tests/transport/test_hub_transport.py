@@ -113,6 +113,18 @@ async def test_a_hub_that_came_back_with_an_empty_log_is_told_of_the_session_aga
 
 
 @pytest.mark.requirement("G-HUB-3")
+async def test_a_writer_that_opened_behind_another_lives_when_it_renews(
+    place: Path, transport: GrpcTransport
+) -> None:
+    async with running_hub(MemoryLog(), unix=place) as hub:
+        await transport.open(S, E1, META, recovered=True)
+        await transport.publish(batch(1, priority=[1], through=1))
+        assert not hub.ingest.writers
+        await transport.renew([(S, E1)])
+        assert hub.ingest.writers == {(S, E1): 1}
+
+
+@pytest.mark.requirement("G-HUB-3")
 async def test_renewing_brings_an_idle_session_back_to_a_hub_that_came_back(
     place: Path, transport: GrpcTransport
 ) -> None:

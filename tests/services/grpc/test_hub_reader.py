@@ -246,6 +246,24 @@ async def test_cut_at_random_a_reading_has_neither_hole_nor_repeat(place: Path) 
     assert words == near
 
 
+@pytest.mark.parametrize("again", [False, True])
+async def test_an_end_is_told_once_although_the_call_breaks_behind_it(
+    place: Path, again: bool
+) -> None:
+    log = MemoryLog()
+    await stored(log, batch(1, trace=[1], through=1), end(2, 1))
+    async with running_hub(log, unix=place), reading(place) as (reader, _):
+        pages = reader.read(S)
+        assert await until(pages, "end 1 4") == ["t1", "end 1 4"]
+        pages._break()  # pyright: ignore[reportPrivateUsage] - the cut
+        if again:
+            await stored(log, batch(1, trace=[1], through=1, epoch=E2))
+            assert await until(pages, "caught up") == ["reset 2 new_epoch", "t1", "caught up"]
+        else:
+            with anyio.fail_after(10), pytest.raises(StopAsyncIteration):
+                await anext(pages)
+
+
 async def test_a_client_of_the_subscriber_lane_lists_and_gets(place: Path) -> None:
     log = MemoryLog()
     await stored(log, batch(1, priority={1: failed("Overloaded")}, through=1))

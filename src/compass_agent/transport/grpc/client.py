@@ -126,6 +126,10 @@ class GrpcTransport:
             if known is None or known.lock.locked():
                 continue
             async with known.lock:
+                if known.recovered:
+                    # Opened behind the writer at work, by one that lives all the same.
+                    known.recovered = False
+                    self._break(known)
                 if known.call is None or known.call.done():
                     await self._ask(known, Batch(session, epoch, 0))
 
