@@ -10,6 +10,11 @@ __all__ = ("TABLE", "CodeRow", "ErrorCode", "OperationError")
 
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class ErrorCode(StrEnum):
@@ -28,22 +33,35 @@ class ErrorCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CodeRow:
-    """How one code is told: HTTP status, gRPC status name, exit status of the command, texts."""
+    """How one code is told, wherever it is told.
+
+    Attributes:
+        http_status: The status of an HTTP answer.
+        grpc_status: The name of the gRPC status.
+        exit_status: The exit status of the command.
+        retryable: Whether the same request can succeed later.
+        logged: Whether the cause is for those who run the service, who then find it in their log.
+        message: What happened.
+        guidance: What the caller can do next. It names no means that an operation lacks.
+    """
 
     http_status: int
     grpc_status: str
     exit_status: int
     retryable: bool
+    logged: bool
     message: str
     guidance: str
 
 
-TABLE: dict[ErrorCode, CodeRow] = {
+# Read by index alone: a code without a row must fail in the tests, not get a default.
+TABLE: Mapping[ErrorCode, CodeRow] = MappingProxyType({
     ErrorCode.PERMISSION_DENIED: CodeRow(
         403,
         "PERMISSION_DENIED",
         77,
         retryable=False,
+        logged=False,
         message="You may not use this session.",
         guidance="Ask whoever runs the session for access, or use other credentials.",
     ),
@@ -52,6 +70,7 @@ TABLE: dict[ErrorCode, CodeRow] = {
         "NOT_FOUND",
         4,
         retryable=False,
+        logged=False,
         message="There is no such session.",
         guidance="List the sessions and use an id from that list.",
     ),
@@ -60,6 +79,7 @@ TABLE: dict[ErrorCode, CodeRow] = {
         "ABORTED",
         9,
         retryable=False,
+        logged=False,
         message="The request does not fit what is stored.",
         guidance="Read the session anew and start over from what is stored now.",
     ),
@@ -68,6 +88,7 @@ TABLE: dict[ErrorCode, CodeRow] = {
         "INVALID_ARGUMENT",
         65,
         retryable=False,
+        logged=False,
         message="This operation does not take that input.",
         guidance="Correct the input; the documentation lists what is taken.",
     ),
@@ -76,14 +97,17 @@ TABLE: dict[ErrorCode, CodeRow] = {
         "FAILED_PRECONDITION",
         8,
         retryable=True,
+        logged=False,
         message="The session is not in a state for this.",
-        guidance="Wait until the session reaches the state, then try again.",
+        guidance="Wait until the session reaches the state, then try again; before that it cannot "
+        "succeed.",
     ),
     ErrorCode.UNAVAILABLE: CodeRow(
         503,
         "UNAVAILABLE",
         5,
         retryable=True,
+        logged=True,
         message="The session log cannot be reached for now.",
         guidance="Try again in a moment.",
     ),
@@ -92,6 +116,7 @@ TABLE: dict[ErrorCode, CodeRow] = {
         "RESOURCE_EXHAUSTED",
         10,
         retryable=False,
+        logged=False,
         message="The authorised budget is used up.",
         guidance="Ask for a larger budget.",
     ),
@@ -100,6 +125,7 @@ TABLE: dict[ErrorCode, CodeRow] = {
         "FAILED_PRECONDITION",
         11,
         retryable=False,
+        logged=True,
         message="The session log refused the request.",
         guidance="The same request will be refused again; look at the log's own messages.",
     ),
@@ -108,10 +134,11 @@ TABLE: dict[ErrorCode, CodeRow] = {
         "INTERNAL",
         1,
         retryable=False,
+        logged=True,
         message="Something went wrong inside Compass.",
         guidance="Report it, with the time and what you did.",
     ),
-}
+})  # fmt: skip
 
 
 class OperationError(Exception):

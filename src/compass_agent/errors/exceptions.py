@@ -5,43 +5,20 @@ No library is imported. Attributes of any exception may be missing, of any type,
 
 from __future__ import annotations
 
-__all__ = ("Raised", "causes", "leaves", "read_exception")
+__all__ = ("Raised", "causes", "read_exception")
 
 from dataclasses import dataclass, field
 
-from compass_agent.errors.groups import is_group
+from compass_agent.errors.foreign import NO_ANSWER, attribute, called, class_names
+from compass_agent.errors.foreign import said as said_by
 from compass_agent.errors.payload import Reading, read_text, read_value, status_of
-from compass_agent.errors.shapes import as_list, as_object, is_list, is_object, word
+from compass_agent.errors.shapes import as_object, is_list, is_object, word
 
 _MOST_CAUSES = 16
-_MOST_LEAVES = 16
 _HTTP_STATUSES = range(100, 600)
 _STATUS_NAMES = ("status_code", "http_status", "status", "code")
 _BODY_NAMES = ("body", "response_json", "details")
 _CODE_NAMES = ("code", "type", "error_code", "status")
-# Names of the classes, of many libraries, that mean: there was no answer at all.
-_NO_ANSWER = frozenset(
-    {
-        "APIConnectionError",
-        "APITimeoutError",
-        "ClientConnectionError",
-        "ConnectError",
-        "ConnectTimeout",
-        "ConnectionError",
-        "EndpointConnectionError",
-        "HTTPClientError",
-        "IncompleteRead",
-        "MaxRetryError",
-        "ProtocolError",
-        "ReadTimeout",
-        "SSLError",
-        "ServerDisconnectedError",
-        "ServerTimeoutError",
-        "TransportError",
-        "URLError",
-        "gaierror",
-    }
-)
 
 
 @dataclass(slots=True)
@@ -65,24 +42,6 @@ class Raised:
     told: bool = False
 
 
-def leaves(error: BaseException) -> list[BaseException]:
-    """Return the exceptions in a group, at any depth; a lone exception is its own leaf."""
-    found: list[BaseException] = []
-    waiting = [error]
-    seen: set[int] = set()
-    while waiting and len(found) < _MOST_LEAVES:
-        current = waiting.pop(0)
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        if is_group(current):
-            inside = as_list(_attribute(current, "exceptions"))
-            waiting[:0] = [item for item in inside if isinstance(item, BaseException)]
-        else:
-            found.append(current)
-    return found or [error]
-
-
 def causes(error: BaseException) -> list[BaseException]:
     """Return `error` and what it was raised from, outermost first."""
     chain: list[BaseException] = []
@@ -95,7 +54,7 @@ def causes(error: BaseException) -> list[BaseException]:
 
 def read_exception(error: BaseException) -> Raised:
     """Return what `error` itself says, without its causes. Never raises."""
-    response = _attribute(error, "response")
+    response = attribute(error, "response")
     raised = Raised(headers=_headers(error, response), body=_body(error, response))
     reading = raised.reading
     if raised.body is not None:
@@ -103,57 +62,28 @@ def read_exception(error: BaseException) -> Raised:
     for code in _codes(error, response):
         if code not in reading.codes:
             reading.codes.append(code)
-    own = _text(error)
+    own = said_by(error)
     if not reading.message:
         said = read_text(own)
         reading.fill(Reading(message=said.message or own, codes=said.codes, status=said.status))
     status = _status(error, response)
     reading.status = reading.status if status is None else status
-    reading.request_id = word(_attribute(error, "request_id")) or reading.request_id
+    reading.request_id = word(attribute(error, "request_id")) or reading.request_id
     raised.retry_after_s = _retry_after(error)
     raised.told = reading.status is not None or raised.body is not None
-    names = {kind.__name__ for kind in type(error).__mro__}
-    raised.no_answer = reading.status is None and not names.isdisjoint(_NO_ANSWER)
+    raised.no_answer = reading.status is None and not class_names(error).isdisjoint(NO_ANSWER)
     return raised
-
-
-def _attribute(value: object, name: str) -> object:
-    try:
-        found: object = getattr(value, name, None)
-    except Exception:  # noqa: BLE001 - a property of a foreign class may raise anything
-        return None
-    return found
-
-
-def _text(error: BaseException) -> str:
-    try:
-        text = str(error).strip()
-    except Exception:  # noqa: BLE001 - so may its __str__
-        text = ""
-    return text or word(_attribute(error, "message")) or type(error).__name__
-
-
-def _called(value: object, name: str) -> object:
-    """Return what the attribute is, or gives when it is a method without arguments."""
-    found = _attribute(value, name)
-    if not callable(found):
-        return found
-    try:
-        result: object = found()
-    except Exception:  # noqa: BLE001 - as above
-        return None
-    return result
 
 
 def _status(error: BaseException, response: object) -> int | None:
     for name in _STATUS_NAMES:
-        value = _attribute(error, name)
+        value = attribute(error, name)
         if isinstance(value, int) and not isinstance(value, bool) and value in _HTTP_STATUSES:
             return int(value)
     metadata = as_object(as_object(response).get("ResponseMetadata"))
     for value in (
-        _attribute(response, "status_code"),
-        _attribute(response, "status"),
+        attribute(response, "status_code"),
+        attribute(response, "status"),
         metadata.get("HTTPStatusCode"),
     ):
         found = status_of(value)
@@ -165,8 +95,8 @@ def _status(error: BaseException, response: object) -> int | None:
 def _headers(error: BaseException, response: object) -> object:
     metadata = as_object(as_object(response).get("ResponseMetadata"))
     for headers in (
-        _attribute(response, "headers"),
-        _attribute(error, "headers"),
+        attribute(response, "headers"),
+        attribute(error, "headers"),
         metadata.get("HTTPHeaders"),
     ):
         if headers:
@@ -176,29 +106,29 @@ def _headers(error: BaseException, response: object) -> object:
 
 def _body(error: BaseException, response: object) -> object:
     for name in _BODY_NAMES:
-        body = _attribute(error, name)
+        body = attribute(error, name)
         if body and (isinstance(body, str | bytes) or is_object(body) or is_list(body)):
             return body.decode(errors="replace") if isinstance(body, bytes) else body
     if is_object(response):
         return response.get("Error")
-    text = _attribute(response, "text")
+    text = attribute(response, "text")
     return text if isinstance(text, str) and text.strip() else None
 
 
 def _codes(error: BaseException, response: object) -> list[str]:
     codes = [as_object(as_object(response).get("Error")).get("Code")]
     for name in _CODE_NAMES:
-        value = _attribute(error, name)
+        value = attribute(error, name)
         if callable(value):
             # gRPC: `code()` gives a member of an enumeration.
-            value = _called(error, name)
-        codes.append(value if isinstance(value, str) else _attribute(value, "name"))
+            value = called(error, name)
+        codes.append(value if isinstance(value, str) else attribute(value, "name"))
     return [code for code in codes if isinstance(code, str) and code.strip()]
 
 
 def _retry_after(error: BaseException) -> float | None:
     for name, factor in (("retry_after_ms", 1000.0), ("retry_after", 1.0), ("retry_after_s", 1.0)):
-        value = _attribute(error, name)
+        value = attribute(error, name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value) / factor
     return None

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compass_agent.errors.agent_text import read_agent_text
-from compass_agent.errors.exceptions import Raised, causes, leaves, read_exception
+from compass_agent.errors.exceptions import Raised, causes, read_exception
+from compass_agent.errors.groups import leaves
 from compass_agent.errors.payload import Reading, read_text, read_value, status_of
 from compass_agent.errors.redaction import redact
-from compass_agent.errors.retry import header_fields, retry_after_seconds
+from compass_agent.errors.retry import header_fields, retry_after_seconds, wait_after
 from compass_agent.errors.shapes import capped, is_object, valid_text, word
 from compass_agent.errors.statuses import documented_status, status_phrase
 from compass_agent.errors.streams import looks_streamed, read_stream
@@ -54,9 +55,6 @@ _ID_IN_TEXT = re.compile(
 # Where a failed connection should have gone is the host's own business.
 _ADDRESS = re.compile(r"(?<![\w.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![\w.]*[0-9])(?::[0-9]{1,5})?")
 _RATE_LIMIT = re.compile(r"rate.?limit|too many requests|quota", re.IGNORECASE)
-_WAITING = frozenset({408, 425, 429})
-_SERVER = 500
-_FORBIDDEN = 403
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,17 +140,8 @@ def _header_id(fields: Mapping[str, str]) -> str | None:
 
 
 def _wait(reading: Reading, headers: object, body: object, now: object) -> float | None:
-    """Return the wait; windows of a rate limit count only where waiting can help."""
-    status = reading.status
-    limited = status == _FORBIDDEN and _RATE_LIMIT.search(reading.message[: _LONGEST_CODE * 8])
-    if not (status in _WAITING or status in (None, 0) or status >= _SERVER or limited):
-        fields = header_fields(headers)
-        headers = {name: value for name, value in fields.items() if not _is_window(name)}
-    return retry_after_seconds(headers, body, now)
-
-
-def _is_window(name: str) -> bool:
-    return "limit" in name
+    limited = _RATE_LIMIT.search(reading.message[: _LONGEST_CODE * 8]) is not None
+    return wait_after(reading.status, headers, body, now, limited=limited)
 
 
 def _of_exception(error: BaseException, secrets: tuple[str, ...]) -> FailureDetail:

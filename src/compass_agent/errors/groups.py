@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-__all__ = ("is_group", "only_exception")
+__all__ = ("is_group", "leaves", "only_exception")
 
 from typing import TypeGuard
+
+_MOST_LEAVES = 16
 
 
 def is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:
     """Tell whether `error` is a group of exceptions."""
     return isinstance(error, BaseExceptionGroup)
+
+
+def leaves(error: BaseException) -> list[BaseException]:
+    """Return the exceptions in a group, at any depth; a lone exception is its own leaf."""
+    found: list[BaseException] = []
+    waiting = [error]
+    seen: set[int] = set()
+    while waiting and len(found) < _MOST_LEAVES:
+        current = waiting.pop(0)
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        if is_group(current):
+            waiting[:0] = current.exceptions
+        else:
+            found.append(current)
+    return found or [error]
 
 
 def only_exception(error: Exception) -> Exception:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("header_fields", "retry_after_seconds", "seconds_in_text")
+__all__ = ("header_fields", "retry_after_seconds", "seconds_in_text", "wait_after")
 
 import math
 import re
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _LONGEST_WAIT = 86_400.0
 _SMALLEST_EPOCH = 1e9
 _DEEPEST = 6
+_WAITING = frozenset({408, 425, 429})
+_FORBIDDEN = 403
+_SERVER = 500
 _MOST_VALUES = 400
 _LONGEST_TEXT = 65_536
 
@@ -88,6 +91,28 @@ def retry_after_seconds(
         _in_texts(values),
     )
     return None if seconds is None else min(max(seconds, 0.0), _LONGEST_WAIT)
+
+
+def wait_after(
+    status: int | None, headers: object, body: object, now: object = None, *, limited: bool = False
+) -> float | None:
+    """Return the wait after a failure with `status`.
+
+    As `retry_after_seconds`, but windows of a rate limit count only where waiting can help: some
+    services send them with every answer, a 404 too.
+
+    Args:
+        status: The HTTP status; 0 or None without one.
+        headers: As for `retry_after_seconds`; so are `body` and `now`.
+        body: The body.
+        now: The moment of the answer.
+        limited: The text tells of a rate limit, which some services answer with 403.
+    """
+    limited = limited and status == _FORBIDDEN
+    if status and status < _SERVER and status not in _WAITING and not limited:
+        fields = header_fields(headers)
+        headers = {name: value for name, value in fields.items() if "limit" not in name}
+    return retry_after_seconds(headers, body, now)
 
 
 def seconds_in_text(text: str) -> float | None:
