@@ -10,7 +10,7 @@ __all__ = ("EntriesPage", "kind_of_entry", "read_entries")
 
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import Cursor, check_session_id
@@ -77,7 +77,7 @@ async def read_entries(
     log: ReadLog,
     session: str,
     *,
-    after: Cursor | None = None,
+    after: Cursor | Literal["start"] | None = None,
     before: Cursor | None = None,
     limit: int = 100,
     kinds: Collection[str] = (),
@@ -90,7 +90,7 @@ async def read_entries(
     Args:
         log: Where the session is kept.
         session: The session's id.
-        after: What a page gave as `next`.
+        after: What a page gave as `next`; `START`: with the oldest that is kept.
         before: What a page gave as `prev`.
         limit: How many entries at most, from 1 to `MAX_LIMIT`.
         kinds: Only these, as `kind_of_entry` names them; empty: all. What is missing, restarts and
@@ -158,8 +158,8 @@ class _Choice:
             prev = next(places, None) or self._end()
         return self._page(shown, prev, self._read, more=False)
 
-    def behind(self, after: Cursor) -> EntriesPage:
-        at = self._place(after.epoch, after.seq)
+    def behind(self, after: Cursor | Literal["start"]) -> EntriesPage:
+        at = (-1, 0) if after == "start" else self._place(after.epoch, after.seq)
         changed = [
             (place, number)
             for number, entry in enumerate(self._entries)

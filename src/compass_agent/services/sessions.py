@@ -74,15 +74,27 @@ async def resolve_session(log: ReadLog, text: str) -> SessionSummary:
 
 
 async def tail(
-    log: ReadLog, session: str, after: Cursor | None = None, *, follow: bool = True
+    log: ReadLog,
+    session: str,
+    after: Cursor | None = None,
+    *,
+    follow: bool = True,
+    page_frames: int = 4096,
 ) -> AsyncGenerator[Page]:
     """Yield the pages of `session` after `after`, then, when `follow`, what comes until its end.
+
+    Args:
+        log: Where the session is kept.
+        session: The session's id.
+        after: Where to begin; None: with the oldest that is kept.
+        follow: Go on with what comes.
+        page_frames: How many frames a page holds at most.
 
     Raises:
         OperationError: `unavailable` when a followed reading stops before the session's end: an
             interrupted tail, to be continued from the last page's cursor. Else as the log's `read`.
     """
-    pages = log.read(session, after, follow=follow)
+    pages = log.read(session, after, follow=follow, page_frames=page_frames)
     ended = False
     try:
         async for page in pages:
