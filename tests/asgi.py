@@ -142,22 +142,17 @@ async def opened(
     """The answer of `app` once it begins; leaving the block closes the connection."""
     sender, receiver = anyio.create_memory_object_stream["_Message"](0)
     gone = anyio.Event()
-    asked = False
+    request: list[_Message] = [{"type": "http.request", "body": b"", "more_body": False}]
 
     async def receive() -> _Message:
-        nonlocal asked
-        if not asked:
-            asked = True
-            return {"type": "http.request", "body": b"", "more_body": False}
+        if request:
+            return request.pop()
         await gone.wait()
         return {"type": "http.disconnect"}
 
     async def run() -> None:
         async with sender:
-            await app(_scope(path, method, headers or {}), receive, send)
-
-    async def send(message: _Message) -> None:
-        await sender.send(message)
+            await app(_scope(path, method, headers or {}), receive, sender.send)
 
     async def body() -> AsyncGenerator[bytes]:
         async for message in receiver:

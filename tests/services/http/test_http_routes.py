@@ -122,6 +122,7 @@ class Broken(MemoryLog):
         raise self.error
 
     async def look(self, session: str, place: Place, page_frames: int) -> View | None:
+        del session, place, page_frames
         await anyio.lowlevel.checkpoint()
         raise self.error
 
