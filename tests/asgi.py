@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     _Message = MutableMapping[str, Any]
 
-PATIENCE_S = 30
-
 
 @dataclass
 class Answer:
@@ -137,7 +135,12 @@ def _scope(path: str, method: str, headers: Mapping[str, str]) -> dict[str, Any]
 
 @asynccontextmanager
 async def opened(
-    app: ASGIApp, path: str, *, method: str = "GET", headers: Mapping[str, str] | None = None
+    app: ASGIApp,
+    path: str,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    patience_s: float = 30,
 ) -> AsyncGenerator[Opened]:
     """The answer of `app` once it begins; leaving the block closes the connection."""
     sender, receiver = anyio.create_memory_object_stream["_Message"](0)
@@ -160,7 +163,7 @@ async def opened(
             if not message.get("more_body", False):
                 return
 
-    with anyio.fail_after(PATIENCE_S), sender, receiver:
+    with anyio.fail_after(patience_s), sender, receiver:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(run)
             start = await receiver.receive()

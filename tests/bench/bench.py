@@ -14,6 +14,7 @@ from pathlib import Path
 
 from floors import DELTA, HandWrittenFeed
 from measure import Row, alternate
+from sse import frames_of_an_event_stream
 
 from compass_agent import open_session
 
@@ -41,12 +42,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure against floors of the same run.")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there as well")
     options = parser.parse_args()
-    rows = [feed_of_a_delta()]
-    print(f"{'row':<24} {'floor':>9} {'ours':>9} {'ratio':>6} {'spread':>13} {'limit':>6}")
+    rows = [feed_of_a_delta(), frames_of_an_event_stream()]
+    print(f"{'row':<28} {'floor':>9} {'ours':>9} {'ratio':>6} {'spread':>13} {'limit':>6}")
     for row in rows:
         spread = f"{min(row.ratios):.2f} to {max(row.ratios):.2f}"
         print(
-            f"{row.name:<24} {row.floor:>6.2f} {row.unit} {row.ours:>6.2f} {row.unit}"
+            f"{row.name:<28} {row.floor:>6.2f} {row.unit} {row.ours:>6.2f} {row.unit}"
             f" {row.ratio:>6.2f} {spread:>13} {row.limit:>6.1f}"
         )
     if options.json is not None:

@@ -17,7 +17,7 @@ import anyio
 import uvicorn
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.services.http import LOOPBACK_HOSTS, HttpApp, Shared, http_app
+from compass_agent.services.http import LOOPBACK_HOSTS, HttpApp, Pace, Shared, http_app
 from compass_agent.services.sockets import owned_socket
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from compass_agent.log.read import ReadLog
 
-_GRACE_S = 3
+_GRACE_S = 2
 _BACKLOG = 128
 _EVERYWHERE = frozenset({"0.0.0.0", "[::]"})  # noqa: S104 - names to compare with
 
@@ -75,6 +75,7 @@ async def running_http(
     listen: str | None = None,
     token: str | None = None,
     hosts: Iterable[str] = (),
+    pace: Pace | None = None,
 ) -> AsyncGenerator[list[str]]:
     """Serve `log`, which stays the caller's to close, until the block is left; yield the places.
 
@@ -85,6 +86,7 @@ async def running_http(
         token: What callers by TCP must bring; without it nobody may come that way.
         hosts: Names in the Host header that are taken by TCP, besides the loopback's and the one
             that it listens at.
+        pace: How event streams are written.
 
     Yields:
         `unix:PATH` and `http://HOST:PORT`, as far as asked for.
@@ -96,7 +98,7 @@ async def running_http(
     """
     if listen is not None and not token:
         raise OperationError(ErrorCode.PERMISSION_DENIED)
-    shared = Shared()
+    shared = Shared(pace)
     servers: list[_Server] = []
     names: list[str] = []
     with ExitStack() as places:

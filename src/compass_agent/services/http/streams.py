@@ -38,7 +38,7 @@ _HEADERS = [
     (b"x-accel-buffering", b"no"),
 ]
 _FULL_RETRY_S = 5.0
-_GOODBYE_S = 1.0
+_GOODBYE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
