@@ -116,6 +116,7 @@ def test_by_tcp_only_who_has_the_token_and_a_name_of_ours_comes_in(folder: Path)
         assert curl(*code, f"{web.tcp}/healthz") == "200"
 
 
+@pytest.mark.requirement("G-HTTP-2")
 def test_at_umask_0_the_http_socket_is_its_owners_alone(folder: Path) -> None:
     before = os.umask(0)
     try:
@@ -169,6 +170,7 @@ def wait_for_the_session(unix: str) -> None:
     pytest.fail("there is no session")
 
 
+@pytest.mark.requirement("G-HTTP-4")
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_open_streams_then_the_server(folder: Path, by: signal.Signals) -> None:
     with serving_http(folder) as web, open_session("s1", log=web.log) as session:
@@ -188,6 +190,7 @@ def test_a_signal_ends_open_streams_then_the_server(folder: Path, by: signal.Sig
     assert not (folder / "compass" / "http.sock").exists()
 
 
+@pytest.mark.requirement("G-HTTP-1")
 def test_a_client_cut_at_random_points_over_a_real_socket_reads_every_frame_once(
     folder: Path,
 ) -> None:

@@ -35,6 +35,7 @@ async def status(path: str, headers: Mapping[str, str], token: str | None = TOKE
     return (await ask(http_app(MemoryLog(), token=token), path, headers=headers)).status
 
 
+@pytest.mark.requirement("G-HTTP-2")
 @pytest.mark.parametrize("path", ROUTES)
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example:7331", "", "a b", "::1"])
 async def test_a_foreign_host_is_refused_on_every_route_before_the_token(
@@ -68,6 +69,7 @@ FOREIGN = [
 ]
 
 
+@pytest.mark.requirement("G-HTTP-2")
 @pytest.mark.parametrize("path", ROUTES)
 @pytest.mark.parametrize("headers", FOREIGN)
 async def test_a_page_of_another_origin_is_refused_on_every_route(
@@ -92,6 +94,7 @@ async def test_our_own_pages_and_programs_are_served(headers: dict[str, str]) ->
     assert await status("/v1/info", {**headers, **BEARER}) == 200
 
 
+@pytest.mark.requirement("G-HTTP-2")
 @pytest.mark.parametrize("path", [route for route in ROUTES if route != "/healthz"])
 @pytest.mark.parametrize(
     "given", ["", TOKEN, f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN[1:]}", "Bearer ö"]

@@ -127,6 +127,7 @@ class Broken(MemoryLog):
         raise self.error
 
 
+@pytest.mark.requirement("G-HTTP-3")
 @pytest.mark.parametrize("code", ErrorCode)
 @pytest.mark.parametrize("route", ["/v1/sessions", *(f"/v1/sessions/s{r}" for r in ROUTES)])
 async def test_every_code_is_told_as_the_table_has_it(code: ErrorCode, route: str) -> None:
@@ -144,6 +145,7 @@ async def test_every_code_is_told_as_the_table_has_it(code: ErrorCode, route: st
     assert answer.headers.get("retry-after") == ("2" if error.retry_after_s else None)
 
 
+@pytest.mark.requirement("G-HTTP-3")
 @pytest.mark.parametrize("route", ["/v1/sessions", *(f"/v1/sessions/s{r}" for r in ROUTES)])
 async def test_what_nobody_expected_is_internal_and_logged_once_without_its_secret(
     route: str, caplog: pytest.LogCaptureFixture

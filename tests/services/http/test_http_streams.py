@@ -100,7 +100,7 @@ async def read_until_cut(app: HttpApp, last_id: str, room: int) -> tuple[list[st
     return told, reader.last_id
 
 
-@pytest.mark.requirement("G-READ-3")
+@pytest.mark.requirement("G-READ-3", "G-HTTP-1")
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_client_cut_200_times_reads_every_frame_once_and_in_order(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - where to cut is no secret
@@ -124,6 +124,7 @@ async def test_a_client_cut_200_times_reads_every_frame_once_and_in_order(seed: 
     assert told == [*expected, f"end {written}"]
 
 
+@pytest.mark.requirement("G-HTTP-1")
 @pytest.mark.parametrize("by_header", [True, False])
 async def test_an_ended_session_read_at_its_end_is_told_so(*, by_header: bool) -> None:
     app = quick_app(await stored(3))
@@ -166,6 +167,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.requirement("G-HTTP-1")
 async def test_text_with_line_ends_of_every_kind_survives() -> None:
     log = MemoryLog()
     await log.open(S, E1)
@@ -209,6 +211,7 @@ class Failing(MemoryLog):
         return await super().sessions()
 
 
+@pytest.mark.requirement("G-HTTP-3")
 @pytest.mark.parametrize("code", ErrorCode)
 async def test_a_failure_after_the_first_event_is_an_event_with_the_same_object(
     code: ErrorCode,
@@ -232,6 +235,7 @@ async def test_a_failure_after_the_first_event_is_an_event_with_the_same_object(
     assert failure["cursor"] == f"{E1}-2"
 
 
+@pytest.mark.requirement("G-HTTP-4")
 async def test_a_tail_that_stops_without_the_end_is_an_error_that_can_be_tried_again() -> None:
     log = await stored(2, ended=False)
     app = quick_app(log)
