@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from google.protobuf.json_format import Parse
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from asgi import ask, opened
 from compass.v1.compass_pb2 import AgentSessionFrame
@@ -239,3 +241,11 @@ async def test_asking_for_the_headers_of_a_stream_opens_none() -> None:
     async with opened(app, f"/v1/sessions/{S}/events", method="HEAD") as answer:
         assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
         assert await answer.rest() == b""
+
+
+async def test_it_can_be_mounted_in_another_application() -> None:
+    app = Starlette(routes=[Mount("/compass", http_app(await failed_session(), token="x" * 16))])
+    assert (await ask(app, "/compass/healthz")).status == 200
+    assert (await ask(app, "/compass/v1/sessions")).status == 401
+    bearer = {"Authorization": f"Bearer {'x' * 16}"}
+    assert (await ask(app, f"/compass/v1/sessions/{S}", headers=bearer)).status == 200
