@@ -19,7 +19,6 @@ __all__ = (
     "sessions_to_dict",
 )
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from compass_agent.frames import (
@@ -48,7 +47,7 @@ from compass_agent.view.entries import (
     Unknown,
 )
 from compass_agent.view.failure import FailureKind
-from compass_agent.wire import item_to_json
+from compass_agent.wire import item_to_subscriber_frame
 
 if TYPE_CHECKING:
     from compass_agent.frames import Cursor
@@ -153,8 +152,9 @@ def item_to_dict(session: str, item: Item) -> _Json:
     Raises:
         OperationError: `unsupported_input`, when the item holds bytes that are no frame.
     """
-    out: _Json = json.loads(item_to_json(session, item))
-    return out
+    from google.protobuf.json_format import MessageToDict  # noqa: PLC0415 - dear to import
+
+    return MessageToDict(item_to_subscriber_frame(session, item))
 
 
 def frames_to_dict(page: FramesPage) -> _Json:

@@ -149,18 +149,16 @@ class _Pager:
             before = _behind(before)
         width = self.limit + 1
         while True:
-            start = max(0, before.seq - 1 - width)
-            after = Cursor(before.epoch, start)
+            start = before.seq - 1 - width
+            # From one to the next, epochs are read forwards alone: what lies before this one is
+            # found by reading from the beginning.
+            after = Cursor(before.epoch, start) if start > 0 else None
             window = await self._window(after, before, newest=newest)
-            if window.lost:
+            if window.lost or (after is None and not window.met and not newest):
                 return await self.forwards(None if newest else before)
-            if start == 0 or window.left_out:
-                break
+            if after is None or window.left_out:
+                return window.page()
             width *= _WIDER
-        if not window.left_out:
-            # What lies before the epoch, too. From one to the next, epochs are read forwards alone.
-            window = await self._window(None, before, newest=newest)
-        return window.page()
 
     async def _window(self, after: Cursor | None, before: Cursor, *, newest: bool) -> _Window:
         """Return the last frames from `after` to `before`, or to the end."""
@@ -170,6 +168,7 @@ class _Pager:
                 if isinstance(item, Reset) and item.reason is ResetReason.UNKNOWN_EPOCH:
                     window.lost = True
                     break
+                window.met = window.met or item.epoch == before.epoch
                 if not newest and item.epoch == before.epoch:
                     if isinstance(item, Gap) and item.first_seq < before.seq <= item.last_seq:
                         window.push(replace(item, last_seq=before.seq - 1), wanted=True)
@@ -205,6 +204,7 @@ class _Window:
         self.left_out = False
         self.more = False
         self.lost = False
+        self.met = False
 
     def push(self, item: Item, *, wanted: bool) -> None:
         self._items.append((item, wanted))
