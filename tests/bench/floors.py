@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ("DELTA", "HandWrittenFeed")
+__all__ = ("DELTA", "HandWrittenFeed", "PlainTable")
 
+import sqlite3
 import time
 from collections import deque
+from typing import TYPE_CHECKING
 
 from compass_agent.frames import SessionFrame
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Self
 
 DELTA = "a delta of the usual length, some nine words long"
 
@@ -30,3 +37,37 @@ class HandWrittenFeed:
         text.text = delta
         text.message_id = "1"
         self._frames.append(frame.SerializeToString())
+
+
+class PlainTable:
+    """A table of frames, one a row, in a file of the same settings as a log's.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._db = sqlite3.connect(path, isolation_level=None)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS frames"
+            " (id INTEGER, seq INTEGER, data BLOB, PRIMARY KEY (id, seq)) WITHOUT ROWID"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._db.close()
+
+    def insert(self, first: int, frames: Sequence[bytes]) -> None:
+        """Insert the frames in one transaction."""
+        self._db.execute("BEGIN IMMEDIATE")
+        rows = [(1, first + place, data) for place, data in enumerate(frames)]
+        self._db.executemany("INSERT INTO frames VALUES (?, ?, ?)", rows)
+        self._db.execute("COMMIT")
+
+    def clear(self) -> None:
+        """Remove all rows."""
+        self._db.execute("DELETE FROM frames")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("Row", "alternate")
+__all__ = ("Row", "alternate", "compare")
 
 import statistics
 import time
@@ -27,6 +27,7 @@ class Row:
         ours: Our median.
         ratios: Ours divided by the floor's, a pair each.
         limit: What the median ratio must not pass.
+        at_least: The limit is one from below: more is better.
     """
 
     name: str
@@ -35,6 +36,12 @@ class Row:
     ours: float
     ratios: tuple[float, ...]
     limit: float
+    at_least: bool = False
+
+    @property
+    def met(self) -> bool:
+        """Whether the median ratio keeps the limit."""
+        return self.ratio >= self.limit if self.at_least else self.ratio <= self.limit
 
     @property
     def ratio(self) -> float:
@@ -58,6 +65,24 @@ def alternate(
         ours=statistics.median(spent for _, spent in pairs),
         ratios=tuple(spent / least for least, spent in pairs),
         limit=limit,
+    )
+
+
+def compare(
+    name: str, floor: Callable[[], float], ours: Callable[[], float], *, limit: float
+) -> Row:
+    """Run both, in turn, five times, once before that to warm up; each returns frames a second."""
+    floor()
+    ours()
+    pairs = [(floor() / 1000, ours() / 1000) for _ in range(PAIRS)]
+    return Row(
+        name=name,
+        unit="k/s",
+        floor=statistics.median(plain for plain, _ in pairs),
+        ours=statistics.median(reached for _, reached in pairs),
+        ratios=tuple(reached / plain for plain, reached in pairs),
+        limit=limit,
+        at_least=True,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("frames_of_an_event_stream",)
+__all__ = ("event_stream_row",)
 
 import socket
 import statistics
@@ -29,8 +29,8 @@ FRAMES = 20_000
 SESSION, EPOCH = "bench", "1" * 16
 
 
-def frames_of_an_event_stream(frames: int = FRAMES, pairs: int = PAIRS) -> Row:
-    """A stored session over a unix socket, read to its end; microseconds a frame.
+def event_stream_row(frames: int = FRAMES, pairs: int = PAIRS) -> Row:
+    """A stored session over a unix socket, read to its end; thousands of frames a second.
 
     Both servers read the same log; each has encoded its frames once before.
     """
@@ -43,12 +43,13 @@ def frames_of_an_event_stream(frames: int = FRAMES, pairs: int = PAIRS) -> Row:
             _read(many)
             times = [(_read(one), _read(many)) for _ in range(pairs)]
     return Row(
-        name="frame over SSE, 64 a write",
-        unit="us",
-        floor=statistics.median(floor for floor, _ in times) / frames * 1e6,
-        ours=statistics.median(ours for _, ours in times) / frames * 1e6,
-        ratios=tuple(ours / floor for floor, ours in times),
-        limit=0.1,
+        name="SSE, 64 frames a write",
+        unit="k/s",
+        floor=frames / statistics.median(floor for floor, _ in times) / 1000,
+        ours=frames / statistics.median(ours for _, ours in times) / 1000,
+        ratios=tuple(floor / ours for floor, ours in times),
+        limit=10.0,
+        at_least=True,
     )
 
 

@@ -214,7 +214,7 @@ async def test_a_deletion_gives_the_room_back(file_log: SqliteLog, tmp_path: Pat
     def pages() -> int:
         other = sqlite3.connect(tmp_path / "log.db")
         (count,) = other.execute("PRAGMA page_count").fetchone()
-        left = other.execute("SELECT count(*) FROM frames").fetchone()
+        left = other.execute("SELECT count(*) FROM records").fetchone()
         other.close()
         return int(count) + int(left[0])
 

@@ -23,7 +23,7 @@ from compass_agent.wire import (
     item_to_subscriber_frame,
 )
 from compass_agent.wire import relay as relay_module
-from compass_agent.wire.relay import Relay, Subscription, subscription_from_bytes
+from compass_agent.wire.relay import Encoded, Relay, Subscription, subscription_from_bytes
 from writing_logs import E1, E2, S, failed, state, text
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -185,3 +185,51 @@ def test_a_request_that_names_no_session_or_no_place_is_refused(data: bytes) -> 
     with pytest.raises(OperationError) as caught:
         subscription_from_bytes(data)
     assert caught.value.code is ErrorCode.UNSUPPORTED_INPUT
+
+
+def test_readers_of_the_same_frames_share_what_was_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    items: list[Item] = [FrameItem(E1, seq, text("x")) for seq in range(1, 131)]
+    encoded = Encoded()
+    first = list(Relay(subscription(64), encoded).messages(items))
+
+    def fail(*_: object) -> None:
+        pytest.fail("encoded again")
+
+    monkeypatch.setattr(Relay, "_encode", fail)
+    assert list(Relay(subscription(64), encoded).messages(items)) == first
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [
+            FrameItem(E1, 1, text("a")),
+            Gap(E1, 2, 2, GapReason.DROPPED),
+            FrameItem(E1, 3, text("b")),
+        ],
+        [FrameItem(E1, 1, text("a"), late=True), FrameItem(E1, 2, text("b"))],
+        [FrameItem(E1, 1, text("a")), FrameItem(E2, 2, text("b"))],
+        [FrameItem(E1, 1, text("a")), FrameItem(E1, 3, text("b"))],
+        [Reset(E1, ResetReason.NEW_EPOCH)],
+    ],
+)
+def test_what_is_more_than_frames_in_a_row_is_not_shared(items: list[Item]) -> None:
+    encoded = Encoded()
+    message = next(iter(Relay(subscription(8), encoded).messages(items)))
+    seqs = [item.seq for item in items if isinstance(item, FrameItem)]
+    plain: list[Item] = [FrameItem(E1, seq, text("c")) for seq in seqs]
+    assert next(iter(Relay(subscription(8)).messages(items))) == message
+    if plain:
+        assert next(iter(Relay(subscription(8), encoded).messages(plain))) != message
+
+
+def test_what_is_kept_for_other_readers_has_a_bound() -> None:
+    encoded = Encoded(most_bytes=1_000)
+    encoded.put((S, E1, 1, 1), (bytes(600),))
+    encoded.put((S, E1, 2, 2), (bytes(400),))
+    assert encoded.get((S, E1, 1, 1)) is not None
+    encoded.put((S, E1, 3, 3), (bytes(400),))
+    kept = [seq for seq in (1, 2, 3) if encoded.get((S, E1, seq, seq)) is not None]
+    assert kept == [1, 3]  # 2 was used longest ago
+    encoded.put((S, E1, 4, 4), (bytes(2_000),))
+    assert encoded.get((S, E1, 4, 4)) is None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from compass_agent.wire import Item
 
 PAGE_BYTES = 1 << 20
-"""A page ends with the frame that brings it to this size, so that large frames make short pages."""
+"""A page ends with the frames that bring it to this size: large frames make short pages."""
 
 
 class Then(Enum):

@@ -16,7 +16,7 @@ from compass_agent.log.read import ReadLog
 if TYPE_CHECKING:
     from compass_agent.log.memory import MemoryLog
 
-_SCHEMA_MAJOR = 1
+_SCHEMA_MAJOR = 2
 """Of the SQLite file; kept here too, so that naming the file needs no SQLite."""
 
 _HOST_AND_PORT = re.compile(r"//[^/@\s]+:[0-9]{1,5}", re.ASCII)

@@ -6,8 +6,9 @@ its place; nothing is decoded, however many readers there are.
 
 from __future__ import annotations
 
-__all__ = ("SUBSCRIBE", "Relay", "Subscription", "subscription_from_bytes")
+__all__ = ("SUBSCRIBE", "Encoded", "Relay", "Subscription", "subscription_from_bytes")
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from compass_agent.wire.convert import decode_frame, item_to_subscriber_frame
 from compass_agent.wire.items import FrameItem, Gap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from compass_agent.wire.items import Item
 
@@ -36,6 +37,10 @@ _STATE_OF_AGENT_SESSION_FRAME = b"\x18"
 _EVENT_OF_BOTH = 0x12
 _SEQ = b"\x80\x01"
 _MORE = b"\xb2\x01"
+
+
+_Place = tuple[str, str, int, int]
+"""A session, an epoch, and the first and the last of frames that stand there without a gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,30 +85,86 @@ def subscription_from_bytes(data: bytes) -> Subscription:
     )
 
 
+class Encoded:
+    """Messages that one reader was sent, for others that come to the same place soon.
+
+    Args:
+        most_bytes: What is kept at most; what was used last stays.
+    """
+
+    def __init__(self, most_bytes: int = 8 * 1024 * 1024) -> None:
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._kept: OrderedDict[_Place, tuple[bytes, ...]] = OrderedDict()
+
+    def get(self, place: _Place) -> tuple[bytes, ...] | None:
+        """Return the messages that carry the frames at `place`; None: they are not kept."""
+        found = self._kept.get(place)
+        if found is not None:
+            self._kept.move_to_end(place)
+        return found
+
+    def put(self, place: _Place, messages: tuple[bytes, ...]) -> None:
+        """Keep the messages that carry the frames at `place`, which never change."""
+        if place in self._kept:
+            return
+        self._kept[place] = messages
+        self._bytes += sum(map(len, messages))
+        while self._bytes > self._most_bytes:
+            _, oldest = self._kept.popitem(last=False)
+            self._bytes -= sum(map(len, oldest))
+
+
 class Relay:
     """Encodes one reader's items as AgentSessionFrame.
 
     Args:
         subscription: What the reader asked for.
+        encoded: What other readers were sent.
     """
 
-    def __init__(self, subscription: Subscription) -> None:
+    def __init__(self, subscription: Subscription, encoded: Encoded | None = None) -> None:
+        self._encoded = Encoded(0) if encoded is None else encoded
         self._session = subscription.session
         self._kinds = subscription.kinds
         self._max_batch = subscription.max_batch
         self._epoch = ""
         self._head = b""
 
-    def messages(self, items: Iterable[Item]) -> Iterator[bytes]:
+    def messages(self, items: Sequence[Item]) -> Iterator[bytes]:
         """Yield the encoded messages that carry `items`, in order.
 
         Raises:
             OperationError: `unsupported_input`, when an item holds bytes that are no SessionFrame.
         """
-        parts = self._filtered(items) if self._kinds else items
-        if self._max_batch:
-            return self._batched(parts)
-        return self._one_by_one(parts)
+        if self._kinds:
+            kept = self._filtered(items)
+            return self._batched(kept) if self._max_batch else self._one_by_one(kept)
+        return self._shared(items) if self._max_batch else self._one_by_one(items)
+
+    def _shared(self, items: Sequence[Item]) -> Iterator[bytes]:
+        for first in range(0, len(items), self._max_batch):
+            some = items[first : first + self._max_batch]
+            place = self._place_of(some)
+            if place is None:
+                yield from self._batched(some)
+                continue
+            messages = self._encoded.get(place)
+            if messages is None:
+                messages = tuple(self._batched(some))
+                self._encoded.put(place, messages)
+            yield from messages
+
+    def _place_of(self, items: Sequence[Item]) -> _Place | None:
+        """Return what names these items, if they are frames one behind the other."""
+        first, last = items[0], items[-1]
+        if not isinstance(first, FrameItem) or not isinstance(last, FrameItem):
+            return None
+        if first.late or first.epoch != last.epoch or last.seq - first.seq != len(items) - 1:
+            return None
+        if len(set(map(type, items))) != 1:
+            return None
+        return self._session, first.epoch, first.seq, last.seq
 
     def _filtered(self, items: Iterable[Item]) -> Iterator[Item]:
         for item in items:
@@ -155,13 +216,13 @@ class Relay:
             yield b"".join(parts)
 
     def _encode(self, item: Item) -> bytes:
-        if isinstance(item, FrameItem) and not item.late:
-            epoch, seq, data, _, _ = item
+        if isinstance(item, FrameItem):
+            epoch, seq, data, _, late = item
             event = data if _is_event(data) else _state_and_event(data)
-            if event is not None:
+            if event is not None and not late:
                 if epoch != self._epoch:
                     self._enter(epoch)
-                return self._head + event + _SEQ + _varint(seq)
+                return self._head + event + _place(seq)
         return item_to_subscriber_frame(self._session, item).SerializeToString()
 
     def _enter(self, epoch: str) -> None:
@@ -175,18 +236,23 @@ def _is_event(data: bytes) -> bool:
 
     It then stands in AgentSessionFrame as it is.
     """
-    if len(data) < 3 or data[0] != _EVENT_OF_BOTH:  # noqa: PLR2004 - a key, a length, something
+    size = len(data)
+    if size < 3 or data[0] != _EVENT_OF_BOTH:  # noqa: PLR2004 - a key, a length, something
         return False
-    length, after = data[1], 2
-    if length >= 0x80:  # noqa: PLR2004 - of more than one byte
-        length &= 0x7F
-        for shift in (7, 14, 21, 28):
-            byte = data[after] if after < len(data) else 0
-            length |= (byte & 0x7F) << shift
-            after += 1
-            if byte < 0x80:  # noqa: PLR2004 - the last one
-                break
-    return length + after == len(data)
+    length = data[1]
+    if length < 0x80:  # noqa: PLR2004 - of one byte
+        return length + 2 == size
+    high = data[2]
+    if high < 0x80:  # noqa: PLR2004 - of two bytes, as nearly all are
+        return (length & 0x7F) + (high << 7) + 3 == size
+    length, after = length & 0x7F, 2
+    for shift in (7, 14, 21, 28):
+        byte = data[after] if after < size else 0
+        length |= (byte & 0x7F) << shift
+        after += 1
+        if byte < 0x80:  # noqa: PLR2004 - the last one
+            break
+    return length + after == size
 
 
 def _state_and_event(data: bytes) -> bytes | None:
@@ -201,6 +267,14 @@ def _state_and_event(data: bytes) -> bytes | None:
     return _STATE_OF_AGENT_SESSION_FRAME + data[1:]
 
 
+def _place(seq: int) -> bytes:
+    """Return the field that holds the place."""
+    if seq < 0x1000_0000:  # noqa: PLR2004 - of four bytes at most: two halves that are ready
+        low, high = seq & 0x3FFF, seq >> 14
+        return _SEQ_BEGUN[low] + _SHORT[high] if high else _SEQ + _SHORT[low]
+    return _SEQ + _varint(seq)
+
+
 def _varint(number: int) -> bytes:
     """Return the number as protobuf writes it: seven bits a byte, the lowest first."""
     if number < 0x4000:  # noqa: PLR2004 - most of them, and fast
@@ -213,4 +287,11 @@ def _varint(number: int) -> bytes:
     return bytes(out)
 
 
-_SHORT = [bytes([n] if n < 0x80 else [n & 0x7F | 0x80, n >> 7]) for n in range(0x4000)]  # noqa: PLR2004 - one byte, or two
+_ENDING = [bytes((low,)) for low in range(0x80)]
+_SHORT = _ENDING + [bytes((low, high)) for high in range(1, 0x80) for low in range(0x80, 0x100)]
+"""Numbers of up to 14 bits, as protobuf writes them."""
+
+_SEQ_BEGUN = [
+    _SEQ + bytes((low, high)) for high in range(0x80, 0x100) for low in range(0x80, 0x100)
+]
+"""The field of a place up to its lowest 14 bits, when more follow."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-SCHEMA_MAJOR = 1
+SCHEMA_MAJOR = 2
 """Files of another major version are not opened; the default file's name carries it."""
 
 BUSY_S = 2.0
@@ -29,8 +29,9 @@ BUSY_S = 2.0
 
 _APPLICATION_ID = 0x436D7053  # "CmpS": `file` and others can tell what it is
 
-# Frames are clustered by epoch and place, so that a page is one short walk through the tree. Ids of
-# epochs are never used twice: a reader of a deleted session cannot end up in another one.
+# Records (see `records.py`) are clustered by epoch and place, so that a page is one short walk
+# through the tree. Ids of epochs are never used twice: a reader of a deleted session cannot end up
+# in another one.
 _SCHEMA = """
 CREATE TABLE epochs (
   eid INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -58,17 +59,22 @@ CREATE TABLE epochs (
   UNIQUE (session, epoch),
   UNIQUE (session, ord)
 );
-CREATE TABLE frames (
+CREATE TABLE records (
   eid INTEGER NOT NULL,
-  seq INTEGER NOT NULL,
-  priority INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  first INTEGER NOT NULL,
+  frames INTEGER NOT NULL,
+  offsets BLOB NOT NULL,
+  ends BLOB NOT NULL,
+  lanes BLOB NOT NULL,
   data BLOB NOT NULL,
-  PRIMARY KEY (eid, seq)
+  PRIMARY KEY (eid, last)
 ) WITHOUT ROWID;
 CREATE TABLE behind (
   arrival INTEGER PRIMARY KEY AUTOINCREMENT,
   eid INTEGER NOT NULL,
-  seq INTEGER NOT NULL
+  seq INTEGER NOT NULL,
+  data BLOB NOT NULL
 );
 CREATE TABLE doomed (eid INTEGER PRIMARY KEY);
 """

@@ -15,33 +15,29 @@ __all__ = (
 )
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.log.epoch import FOREVER, EpochHead
-from compass_agent.log.reading import PAGE_BYTES, View
+from compass_agent.log.epoch import FOREVER
+from compass_agent.log.reading import View
 from compass_agent.log.rules import close_head, decide, goes_behind, new_head, seal, summarise
 from compass_agent.log.sqlite.heads import COLUMNS, INSERT, UPDATE, from_row, to_row
+from compass_agent.log.sqlite.records import read_page, store_frames
 from compass_agent.wire import FrameItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from sqlite3 import Connection
 
     from compass_agent.log.read import SessionSummary
     from compass_agent.log.reading import Place
-    from compass_agent.log.rules import Frames
     from compass_agent.wire import Answer, Batch, SessionMeta
 
-_SWEPT = 4096
-"""Frames that one transaction of a deletion removes: writers wait for a few milliseconds."""
+_SWEPT = 16
+"""Records that one transaction of a deletion removes: writers wait for a few milliseconds."""
 
 _GIVEN_BACK = 1024
 """Pages that the same transaction gives back to the file system."""
-
-_FETCHED = 128
-"""Frames that are fetched before their size is looked at."""
 
 _OF_SESSION = f"SELECT eid, ord, {COLUMNS} FROM epochs WHERE session = ?"  # noqa: S608 - our own names
 _CURRENT = f"{_OF_SESSION} ORDER BY ord DESC LIMIT 1"
@@ -54,8 +50,8 @@ WHERE ord = (SELECT max(ord) FROM epochs AS e WHERE e.session = epochs.session)
 ORDER BY updated_ms DESC, session
 """  # noqa: S608 - our own names
 _PASSED = """
-SELECT seq, frames.data, epochs.epoch
-FROM behind JOIN epochs USING (eid) JOIN frames USING (eid, seq)
+SELECT seq, data, epochs.epoch
+FROM behind JOIN epochs USING (eid)
 WHERE behind.arrival > ? AND epochs.session = ?
   AND (epochs.ord < ? OR (epochs.ord = ? AND seq <= ?))
 ORDER BY behind.arrival
@@ -97,21 +93,14 @@ def append_batch(db: Connection, batch: Batch, now_ms: int) -> Answer:
     applied = decide(head, batch, now_ms)
     if applied.head is None:
         return applied.answer
-    stored = _store(db, eid, applied.priority, 1) + _store(db, eid, applied.trace, 0)
+    through = applied.head.through
+    stored = store_frames(db, eid, applied.priority, applied.trace, before=head, through=through)
     if applied.behind:
-        late = [(eid, seq) for seq, _ in applied.priority]
-        db.executemany("INSERT INTO behind (eid, seq) VALUES (?, ?)", late)
+        late = [(eid, seq, data) for seq, data in applied.priority]
+        db.executemany("INSERT INTO behind (eid, seq, data) VALUES (?, ?, ?)", late)
     after = replace(applied.head, frames=head.frames + stored)
     db.execute(UPDATE, (*to_row(after), eid))
     return applied.answer
-
-
-def _store(db: Connection, eid: int, frames: Frames, priority: int) -> int:
-    """Store what is not stored yet; return how many frames that were."""
-    if not frames:
-        return 0
-    rows = [(eid, seq, priority, data) for seq, data in frames]
-    return db.executemany("INSERT OR IGNORE INTO frames VALUES (?, ?, ?, ?)", rows).rowcount
 
 
 def renew_leases(db: Connection, epochs: Iterable[tuple[str, str]], until_ms: int) -> None:
@@ -138,7 +127,7 @@ def look_behind(db: Connection, session: str, place: Place, page_frames: int) ->
             return oldest and View(None, oldest[0], arrivals=_arrivals(db))
         eid, order, *values = row
         head = from_row(values)
-        rows, complete = _page(db, eid, head, place.seq, page_frames)
+        rows, complete = read_page(db, eid, head, place.seq, page_frames)
         # At every look: what comes late is late by where the reader stands now. Asked later, a
         # frame that the reader meets at its place meanwhile would be told twice.
         arrivals = _arrivals(db)
@@ -158,33 +147,6 @@ def look_behind(db: Connection, session: str, place: Place, page_frames: int) ->
 def _arrivals(db: Connection) -> int:
     (last,) = db.execute("SELECT max(arrival) FROM behind").fetchone()
     return last or 0
-
-
-def _page(
-    db: Connection, eid: int, head: EpochHead, after: int, page_frames: int
-) -> tuple[list[FrameItem], bool]:
-    if after >= head.through:
-        return [], True
-    found = db.execute(
-        "SELECT seq, data, priority FROM frames"
-        " WHERE eid = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
-        (eid, after, head.through, page_frames),
-    )
-    rows: list[FrameItem] = []
-    size = 0
-    while size < PAGE_BYTES and (some := found.fetchmany(_FETCHED)):
-        rows += _items(head.epoch, some)
-        size += sum(len(data) for _, data, _ in some)
-    found.close()
-    short = size < PAGE_BYTES and len(rows) < page_frames
-    return rows, short or rows[-1].seq == head.through
-
-
-def _items(epoch: str, rows: Iterable[tuple[int, bytes, int]]) -> list[FrameItem]:
-    # Calling the class would go through a Python function, for every frame that is read.
-    make: Callable[[tuple[str, int, bytes, bool, bool]], FrameItem]
-    make = partial(tuple.__new__, FrameItem)  # pyright: ignore[reportUnknownMemberType] - of any tuple
-    return [make((epoch, seq, data, priority == 1, False)) for seq, data, priority in rows]
 
 
 def list_sessions(db: Connection, now_ms: int) -> list[SessionSummary]:
@@ -207,8 +169,8 @@ def sweep(db: Connection) -> bool:
     doomed = db.execute("SELECT eid FROM doomed LIMIT 1").fetchone()
     if doomed is not None:
         removed = db.execute(
-            "DELETE FROM frames WHERE eid = ?1 AND seq IN"
-            " (SELECT seq FROM frames WHERE eid = ?1 ORDER BY seq LIMIT ?2)",
+            "DELETE FROM records WHERE eid = ?1 AND last IN"
+            " (SELECT last FROM records WHERE eid = ?1 ORDER BY last LIMIT ?2)",
             (*doomed, _SWEPT),
         ).rowcount
         if removed < _SWEPT:

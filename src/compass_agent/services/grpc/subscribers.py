@@ -4,12 +4,14 @@ from __future__ import annotations
 
 __all__ = ("Subscribers",)
 
+import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import grpc
+from anyio.lowlevel import checkpoint
 
-from compass_agent.wire.relay import SUBSCRIBE, Relay, subscription_from_bytes
+from compass_agent.wire.relay import SUBSCRIBE, Encoded, Relay, subscription_from_bytes
 
 if TYPE_CHECKING:
     from grpc import aio
@@ -32,6 +34,7 @@ class Subscribers:
 
     def __init__(self, log: ReadLog) -> None:
         self._log = log
+        self._encoded = Encoded()
         self.count = 0
 
     def handler(self) -> grpc.GenericRpcHandler:
@@ -49,16 +52,47 @@ class Subscribers:
                 `read` does.
         """
         wanted = subscription_from_bytes(request)
-        relay = Relay(wanted)
+        relay = Relay(wanted, self._encoded)
         pages = self._log.read(
             wanted.session, wanted.after, follow=wanted.follow, page_frames=_PAGE_FRAMES
         )
         self.count += 1
         try:
-            async with aclosing(pages):
+            async with aclosing(pages), aclosing(_Writing(context)) as writing:
                 async for page in pages:
                     for message in relay.messages(page.items):
                         # Waits when the reader does not read: no other flow control is needed.
-                        await context.write(message)
+                        await writing.write(message)
+                await writing.done()
         finally:
             self.count -= 1
+
+
+class _Writing:
+    """Writes the messages of one call in turn; the next one is made while one is written."""
+
+    def __init__(self, context: _Context) -> None:
+        self._context = context
+        self._written: asyncio.Task[None] | None = None
+
+    async def write(self, message: bytes) -> None:
+        """Begin to write `message`, once the one before it is written.
+
+        Raises:
+            Exception: What gRPC raises for the one before it.
+        """
+        await self.done()
+        self._written = asyncio.ensure_future(self._context.write(message))
+        await checkpoint()  # it begins
+
+    async def done(self) -> None:
+        """Wait until all is written."""
+        if self._written is not None:
+            written, self._written = self._written, None
+            await written
+
+    async def aclose(self) -> None:
+        """Give up what is not written yet."""
+        if self._written is not None:
+            self._written.cancel()
+            await asyncio.wait([self._written])

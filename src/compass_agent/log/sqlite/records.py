@@ -1,0 +1,185 @@
+"""Frames as rows of the table `records`: up to 256 of them a row, because rows are what is dear.
+
+The records of an epoch never overlap, so that readers take them as they stand, one behind the
+other. What arrives between frames that are stored already is merged with them.
+"""
+
+from __future__ import annotations
+
+__all__ = ("read_page", "store_frames")
+
+import struct
+from functools import partial
+from itertools import accumulate, repeat
+from typing import TYPE_CHECKING, NamedTuple
+
+from compass_agent.log.reading import PAGE_BYTES
+from compass_agent.wire import FrameItem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from sqlite3 import Connection
+
+    from compass_agent.log.epoch import EpochHead
+    from compass_agent.log.rules import Frames
+
+_MOST_FRAMES = 256
+_MOST_BYTES = 256 * 1024
+_LONGEST_SPAN = 2**32
+
+_INSERT = """
+INSERT INTO records (eid, first, last, frames, offsets, ends, lanes, data)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_OVERLAPPING = """
+SELECT first, last, offsets, ends, lanes, data FROM records
+WHERE eid = ? AND last >= ? AND first <= ? ORDER BY last
+"""
+_REMOVE = "DELETE FROM records WHERE eid = ? AND last >= ? AND first <= ?"
+_PAGE = """
+SELECT first, last, offsets, ends, lanes, data FROM records
+WHERE eid = ? AND last > ? AND first <= ? ORDER BY last
+"""
+
+_Row = tuple[int, int, bytes, bytes, bytes, bytes]
+"""A record as it is stored.
+
+Its first and last `seq`; how far each frame is from the first (empty: no `seq` between is missing);
+where each frame's bytes end (both as little-endian uint32); 1 for each frame of the priority lane,
+else 0 (empty: all are trace); the frames' bytes.
+"""
+
+
+class _Run(NamedTuple):
+    """Frames in ascending order, column by column."""
+
+    seqs: Sequence[int]
+    frames: Sequence[bytes]
+    lanes: bytes
+
+    def part(self, first: int, end: int) -> _Run:
+        return _Run(self.seqs[first:end], self.frames[first:end], self.lanes[first:end])
+
+
+def store_frames(
+    db: Connection, eid: int, priority: Frames, trace: Frames, *, before: EpochHead, through: int
+) -> int:
+    """Store frames that are not stored yet; return how many that were.
+
+    Args:
+        db: A connection inside a write transaction.
+        eid: The epoch.
+        priority: Frames of that lane, ascending.
+        trace: Likewise.
+        before: The epoch before these frames.
+        through: The watermark behind them. Frames above it stand apart, because others will come
+            between them.
+    """
+    run = _in_order(priority, trace)
+    if not run.seqs:
+        return 0
+    stored = 0
+    if run.seqs[0] <= before.highest:
+        run, stored = _merged(db, eid, run)
+    border = len(run.seqs)
+    if run.seqs[-1] > through:
+        border = next(place for place, seq in enumerate(run.seqs) if seq > through)
+    rows = [*_rows(eid, run.part(0, border)), *_rows(eid, run.part(border, len(run.seqs)))]
+    db.executemany(_INSERT, rows)
+    return len(run.seqs) - stored
+
+
+def read_page(
+    db: Connection, eid: int, head: EpochHead, after: int, page_frames: int
+) -> tuple[list[FrameItem], bool]:
+    """Return frames behind `after` and up to the watermark, and whether these are all of them."""
+    if after >= head.through:
+        return [], True
+    items: list[FrameItem] = []
+    size = 0
+    found = db.execute(_PAGE, (eid, after, head.through))
+    for row in found:
+        some = _items(head.epoch, row)
+        if row[0] <= after:
+            some = [item for item in some if item.seq > after]
+        if row[1] > head.through:
+            some = [item for item in some if item.seq <= head.through]
+        items += some
+        size += len(row[5])
+        if size >= PAGE_BYTES or len(items) >= page_frames:
+            found.close()
+            del items[page_frames:]
+            return items, items[-1].seq == head.through
+    return items, True
+
+
+def _in_order(priority: Frames, trace: Frames) -> _Run:
+    """Return the frames of both lanes by their places."""
+    if not priority:
+        seqs, frames = zip(*trace, strict=True) if trace else ((), ())
+        return _Run(seqs, frames, b"")
+    by_place = {seq: (seq, data, 0) for seq, data in trace}
+    by_place |= {seq: (seq, data, 1) for seq, data in priority}
+    seqs, frames, lanes = zip(*(by_place[seq] for seq in sorted(by_place)), strict=True)
+    return _Run(seqs, frames, bytes(lanes))
+
+
+def _merged(db: Connection, eid: int, run: _Run) -> tuple[_Run, int]:
+    """Take out the records that `run` meets; return both together, and how many frames they had.
+
+    What was stored first stays.
+    """
+    place = (eid, run.seqs[0], run.seqs[-1])
+    rows: list[_Row] = db.execute(_OVERLAPPING, place).fetchall()
+    if not rows:
+        return run, 0
+    db.execute(_REMOVE, place)
+    by_place = {
+        seq: (seq, data, lane)
+        for seq, data, lane in zip(
+            run.seqs, run.frames, run.lanes or bytes(len(run.seqs)), strict=True
+        )
+    }
+    stored = 0
+    for row in rows:
+        for item in _items("", row):
+            by_place[item.seq] = (item.seq, item.data, int(item.priority))
+            stored += 1
+    seqs, frames, lanes = zip(*(by_place[seq] for seq in sorted(by_place)), strict=True)
+    return _Run(seqs, frames, bytes(lanes)), stored
+
+
+def _rows(eid: int, run: _Run) -> Iterator[tuple[int, int, int, int, bytes, bytes, bytes, bytes]]:
+    """Yield the rows that hold `run`."""
+    count = len(run.seqs)
+    if not count:
+        return
+    first, last = run.seqs[0], run.seqs[-1]
+    ends = list(accumulate(map(len, run.frames)))
+    large = count > _MOST_FRAMES or ends[-1] > _MOST_BYTES or last - first >= _LONGEST_SPAN
+    if large and count > 1:
+        yield from _rows(eid, run.part(0, count // 2))
+        yield from _rows(eid, run.part(count // 2, count))
+        return
+    offsets = b""
+    if last - first != count - 1:
+        offsets = struct.pack(f"<{count}I", *(seq - first for seq in run.seqs))
+    lanes = run.lanes if any(run.lanes) else b""
+    packed = struct.pack(f"<{count}I", *ends)
+    yield eid, first, last, count, offsets, packed, lanes, b"".join(run.frames)
+
+
+def _items(epoch: str, row: _Row) -> list[FrameItem]:
+    first, last, offsets, ends, lanes, data = row
+    # Calling the class would go through a Python function, for every frame that is read.
+    make: Callable[[tuple[str, int, bytes, bool, bool]], FrameItem]
+    make = partial(tuple.__new__, FrameItem)  # pyright: ignore[reportUnknownMemberType] - of any tuple
+    bounds = struct.unpack(f"<{len(ends) // 4}I", ends)
+    seqs = range(first, last + 1)
+    if offsets:
+        seqs = [first + offset for offset in struct.unpack(f"<{len(offsets) // 4}I", offsets)]
+    frames = [data[begin:end] for begin, end in zip((0, *bounds), bounds, strict=False)]
+    priority = [lane == 1 for lane in lanes] if lanes else repeat(object=False)
+    return list(
+        map(make, zip(repeat(epoch), seqs, frames, priority, repeat(object=False), strict=False))
+    )

@@ -1,0 +1,177 @@
+"""Frames through a hub, each end in a process of its own, against plain unix sockets."""
+
+from __future__ import annotations
+
+__all__ = ("end_to_end_row", "hub_to_reader_row")
+
+import asyncio
+import multiprocessing
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import sockets
+from frames import encoded_frames
+from grpc import aio
+from measure import Row, compare
+
+from compass.v1.compass_pb2 import AgentSessionFrame, SubscribeAgentSessionRequest
+from compass_agent.frames import SessionFrame
+from compass_agent.log.sqlite import SqliteLog
+from compass_agent.publish import Pump
+from compass_agent.runtime.hub import running_hub
+from compass_agent.sink import FrameSink
+from compass_agent.transport.grpc import hub_transport
+from compass_agent.wire import Batch
+from compass_agent.wire.relay import SUBSCRIBE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from multiprocessing.synchronize import Event
+
+_EPOCH = "0" * 16
+_BATCH = 256
+_spawn = multiprocessing.get_context("spawn")
+
+
+def hub_to_reader_row(frames: int = 102_400) -> Row:
+    """Replay a session to one reader, 64 frames a message."""
+    with _folder() as folder:
+        hub, plain = str(folder / "hub.sock"), str(folder / "plain.sock")
+        ready = _spawn.Event(), _spawn.Event()
+        with (
+            _running(_serve_hub, hub, str(folder / "log.db"), frames, ready[0]),
+            _running(sockets.serve_frames, plain, frames, ready[1]),
+        ):
+            for one in ready:
+                one.wait()
+
+            def floor() -> float:
+                before = time.perf_counter()
+                assert asyncio.run(sockets.read_frames(plain)) == frames
+                return frames / (time.perf_counter() - before)
+
+            def ours() -> float:
+                before = time.perf_counter()
+                asyncio.run(_subscribe(hub, "s", frames))
+                return frames / (time.perf_counter() - before)
+
+            return compare("hub to reader, unix", floor, ours, limit=0.5)
+
+
+def end_to_end_row(frames: int = 51_200) -> Row:
+    """From `emit` through hub and SQLite to a reader, against a relay between two sockets."""
+    with _folder() as folder:
+        hub, source, target = (str(folder / name) for name in ("hub.sock", "in.sock", "out.sock"))
+        ready = [_spawn.Event() for _ in range(2)]
+        go = [_spawn.Event() for _ in range(2)]
+        with (
+            _running(_serve_hub, hub, str(folder / "log.db"), 0, ready[0]),
+            _running(sockets.relay, source, target, str(folder / "plain.db"), ready[1]),
+            _running(_publish, hub, frames, go[0]),
+            _running(sockets.produce, source, frames, go[1]),
+        ):
+            for one in ready:
+                one.wait()
+            run = 0
+
+            def floor() -> float:
+                before = time.perf_counter()
+                go[1].set()
+                assert asyncio.run(sockets.read_frames(target)) == frames
+                return frames / (time.perf_counter() - before)
+
+            def ours() -> float:
+                nonlocal run
+                run += 1
+                before = time.perf_counter()
+                go[0].set()
+                asyncio.run(_subscribe(hub, f"s{run}", frames))
+                return frames / (time.perf_counter() - before)
+
+            return compare("emit to reader, unix", floor, ours, limit=0.3)
+
+
+async def _subscribe(path: str, session: str, frames: int) -> None:
+    """Read until the last frame came; the session may not be there yet."""
+    service, method = SUBSCRIBE
+    async with aio.insecure_channel(f"unix:{path}") as channel:
+        subscribe = channel.unary_stream(
+            f"/{service}/{method}",
+            request_serializer=SubscribeAgentSessionRequest.SerializeToString,
+            response_deserializer=AgentSessionFrame.FromString,
+        )
+        while True:
+            call = subscribe(SubscribeAgentSessionRequest(session_id=session, max_batch=64))
+            count = 0
+            try:
+                async for message in call:
+                    last = message.more[-1] if message.more else message
+                    count += 1 + len(message.more)
+                    if last.seq >= frames:
+                        assert count >= frames
+                        return
+            except aio.AioRpcError:
+                await anyio.sleep(0.001)  # not opened yet
+            finally:
+                call.cancel()
+
+
+def _serve_hub(path: str, database: str, frames: int, ready: Event) -> None:
+    async def main() -> None:
+        log = SqliteLog(database)
+        if frames:
+            await log.open("s", _EPOCH)
+            encoded = encoded_frames(frames)
+            for first in range(0, frames, _BATCH):
+                some = encoded[first : first + _BATCH]
+                trace = [(first + place + 1, data) for place, data in enumerate(some)]
+                await log.append(Batch("s", _EPOCH, first // _BATCH + 1, [], trace, trace[-1][0]))
+        async with running_hub(log, unix=Path(path)):
+            ready.set()
+            await anyio.sleep_forever()
+
+    asyncio.run(main())
+
+
+def _publish(path: str, frames: int, go: Event) -> None:
+    """Publish a session of `frames` frames each time that `go` is set."""
+    ready = [SessionFrame.FromString(data) for data in encoded_frames(frames)]
+
+    async def publish(session: str) -> None:
+        sink = FrameSink(session, trace_capacity=frames, trace_bytes=1 << 30)
+        transport = hub_transport(f"unix:{path}")
+        await transport.open(session, sink.epoch)
+        async with Pump(sink, transport):
+            for place, frame in enumerate(ready):
+                sink.emit(frame)
+                if place % _BATCH == 0:
+                    await asyncio.sleep(0)
+        await transport.aclose()
+
+    run = 0
+    while True:
+        go.wait()
+        go.clear()
+        run += 1
+        asyncio.run(publish(f"s{run}"))
+
+
+@contextmanager
+def _folder() -> Generator[Path]:
+    with tempfile.TemporaryDirectory(prefix="bench", dir="/tmp") as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def _running(job: Callable[..., None], *arguments: object) -> Generator[None]:
+    process = _spawn.Process(target=job, args=arguments, daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        process.kill()
+        process.join()
