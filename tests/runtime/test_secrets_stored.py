@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,3 +69,21 @@ def test_the_same_failure_is_told_once_although_it_is_masked(tmp_path: Path) -> 
     assert [f.typed_event.session_error.message for f in errors] == [
         "Incorrect API key provided: [redacted]"
     ]
+
+
+def test_what_a_session_logs_about_itself_has_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = f"sqlite:{tmp_path / 'log.db'}"
+
+    def broken(mapper: object, event: object) -> None:
+        del mapper, event
+        raise RuntimeError("a bug with sk-ant-abc123def and hunter2-own")
+
+    with open_session("s1", log=url, secrets=["hunter2-own"]) as session:
+        monkeypatch.setattr("compass_agent.mapping.mapper.EventMapper.map", broken)
+        session.feed({"type": "agent_start"})
+        session.feed({"type": "agent_start"})
+    lines = [logging.Formatter().format(record) for record in caplog.records]
+    assert len(lines) == 1
+    assert "a bug with [redacted] and [redacted]" in lines[0]

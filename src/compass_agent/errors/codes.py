@@ -8,10 +8,9 @@ from __future__ import annotations
 
 __all__ = ("TABLE", "CodeRow", "ErrorCode", "OperationError")
 
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +30,7 @@ class ErrorCode(StrEnum):
     INTERNAL = "internal"
 
 
-@dataclass(frozen=True, slots=True)
-class CodeRow:
+class CodeRow(NamedTuple):
     """How one code is told, wherever it is told.
 
     Attributes:
