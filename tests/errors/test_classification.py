@@ -277,6 +277,7 @@ CAUSES: list[tuple[Exception, str, int | None]] = [
 ]
 
 
+@pytest.mark.requirement("G-ERR-2")
 @pytest.mark.parametrize(("error", "code", "level"), CAUSES, ids=[code for _, code, _ in CAUSES])
 def test_a_cause_is_logged_once_for_three_codes_and_never_for_others(
     error: Exception, code: str, level: int | None, caplog: pytest.LogCaptureFixture
@@ -313,6 +314,7 @@ def test_without_a_cause_nothing_is_logged(caplog: pytest.LogCaptureFixture) -> 
     assert caplog.records == []
 
 
+@pytest.mark.requirement("G-ERR-3")
 def test_a_log_line_has_the_traceback_and_no_secret_and_moves_no_cursor(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

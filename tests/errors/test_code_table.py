@@ -88,6 +88,7 @@ def test_no_other_module_writes_the_messages() -> None:
     assert copies == []
 
 
+@pytest.mark.requirement("G-ERR-1")
 @pytest.mark.parametrize("code", ErrorCode)
 def test_an_error_shows_its_row_and_nothing_of_its_cause(code: ErrorCode) -> None:
     error = OperationError(code, retry_after_s=2.5)

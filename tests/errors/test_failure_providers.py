@@ -213,7 +213,7 @@ BODY = b'{"error":{"message":"squeezed","type":"x_y"}}'
         ("café".encode("latin-1"), {"content-type": "text/plain; charset=ISO-8859-1"}, "café"),
         ("café".encode(), {"content-type": "text/plain; charset=base64"}, "café"),
         ("café".encode(), {"content-type": "text/plain; charset=nonsense"}, "café"),
-        ("naïve café".encode()[:-1], {}, "naïve caf�"),
+        ("it is cut é".encode()[:-1], {}, "it is cut �"),
         (b"\x1f\x8bno gzip at all \x00\x01\x02\x03", {}, "HTTP 500 Internal Server Error"),
         (bytes(range(256)), {"content-encoding": "br"}, "HTTP 500 Internal Server Error"),
         ("\x00\x01\x02�", {}, "HTTP 500 Internal Server Error"),

@@ -44,6 +44,7 @@ def caused(error: Exception, cause: Exception) -> Exception:
     return error
 
 
+@pytest.mark.requirement("G-ERR-3")
 @pytest.mark.parametrize("teller", TELLERS)
 def test_no_stored_frame_holds_a_secret(tmp_path: Path, teller: str) -> None:
     url = f"sqlite:{tmp_path / 'log.db'}"
