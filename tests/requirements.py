@@ -70,6 +70,9 @@ REQUIREMENTS = {
     "G-TURN-3": Requirement("Nothing becomes a success by itself", (25,)),
     "G-TURN-4": Requirement("Absent is not zero"),
     "G-TURN-5": Requirement("Closing hides no failure", (23,)),
+    "G-ERR-1": Requirement("One code, one set of words"),
+    "G-ERR-2": Requirement("A cause is logged once"),
+    "G-ERR-3": Requirement("What looks like a secret is masked"),
     "G-WIRE-1": Requirement("Old bytes decode for ever"),
     "G-WIRE-2": Requirement("What is newer passes"),
 }

@@ -1,4 +1,7 @@
-"""Exit statuses of the command, and how every command ends: quietly, and never with a traceback."""
+"""Exit statuses of the command, and how every command ends: quietly, and never with a traceback.
+
+Those of a failed operation stand in the table of codes, and nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from compass_agent.errors.codes import TABLE, ErrorCode
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -32,15 +37,15 @@ if TYPE_CHECKING:
     from compass_agent.frames import SessionError
 
 EXIT_OK = 0
-EXIT_FAULT = 1
+EXIT_FAULT = TABLE[ErrorCode.INTERNAL].exit_status
 EXIT_USAGE = 2
 EXIT_FAILED = 3
 """The session failed; trying again does not help, or it is not known whether it does."""
 EXIT_FAILED_FOR_NOW = 75
 """The session failed and the same may succeed later (EX_TEMPFAIL)."""
-EXIT_NOT_ONE = 4
-"""No session fits, or several do; as `not_found`."""
-EXIT_INPUT = 65
+EXIT_NOT_ONE = TABLE[ErrorCode.NOT_FOUND].exit_status
+"""No session fits, or several do."""
+EXIT_INPUT = TABLE[ErrorCode.UNSUPPORTED_INPUT].exit_status
 """The input is not what the command takes (EX_DATAERR)."""
 EXIT_NO_INPUT = 66
 """The input is not there, or cannot be read (EX_NOINPUT)."""
@@ -110,20 +115,27 @@ def _failed(error: Exception, *, as_json: bool) -> int:
     if isinstance(error, OSError):
         _forget_stdout()
         return _told(error.strerror or type(error).__name__, EXIT_IO, as_json=as_json)
-    from compass_agent.errors.codes import ErrorCode, OperationError  # noqa: PLC0415 - as above
+    from compass_agent.errors.classify import classify_operation_error  # noqa: PLC0415 - as above
 
-    if not isinstance(error, OperationError):
-        import logging  # noqa: PLC0415 - only for this
-
-        logging.getLogger("compass_agent.cli").debug("the command failed", exc_info=error)
-        error = OperationError(ErrorCode.INTERNAL)
+    told = classify_operation_error(error, log=_debug)
     # When even this cannot be said, the exit status says it.
     with contextlib.suppress(OSError):
         if as_json:
-            print(_as_json(error), file=sys.stderr)
+            print(_as_json(told), file=sys.stderr)
         else:
-            print(f"compass: {error.message}\n{error.guidance}", file=sys.stderr)
-    return error.exit_status
+            print(f"compass: {told.message}\n{told.guidance}", file=sys.stderr)
+    return told.exit_status
+
+
+def _debug(error: OperationError) -> None:
+    """Log the cause for whoever asks for it: the terminal is the user's."""
+    import logging  # noqa: PLC0415 - only for this
+
+    from compass_agent.errors.logged import cause_text  # noqa: PLC0415 - as above
+
+    logger = logging.getLogger("compass_agent.cli")
+    if error.__cause__ is not None and logger.isEnabledFor(logging.DEBUG):
+        logger.debug("the command failed:\n%s", cause_text(error.__cause__))
 
 
 def _told(message: str, exit_status: int, *, as_json: bool) -> int:
@@ -141,16 +153,9 @@ def _told(message: str, exit_status: int, *, as_json: bool) -> int:
 def _as_json(error: OperationError) -> str:
     import json  # noqa: PLC0415 - only for this
 
-    body: dict[str, object] = {
-        "success": False,
-        "code": str(error.code),
-        "message": error.message,
-        "retryable": error.retryable,
-        "guidance": error.guidance,
-    }
-    if error.retry_after_s is not None:
-        body["retry_after_s"] = error.retry_after_s
-    return json.dumps(body)
+    from compass_agent.errors.told import format_operation_error  # noqa: PLC0415 - likewise
+
+    return json.dumps(format_operation_error(error))
 
 
 def _forget_stdout() -> None:

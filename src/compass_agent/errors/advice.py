@@ -65,14 +65,18 @@ _overflows = _said(
     r"prompt is too long|context (?:length|window)|maximum context|context_length|"
     r"input is too long|too many (?:input )?tokens|"
     r"exceeds? the (?:maximum|model'?s?) .{0,40}tokens?|input token count .{0,40}exceeds|"
-    r"reduce the length of the messages|prompt too large"
+    r"reduce the length of the messages|prompt too large|available context size"
 )
 _exhausted = _said(
     r"credit balance|insufficient (?:balance|credits?|funds|quota)|billing (?:hard )?limit|"
     r"\bpayment required|out of credits|add (?:[0-9]+ |more )?credits|purchase (?:more )?credits|"
-    r"per-day\b|usage limit (?:has been )?reached|spend(?:ing)? limit|arrears|monthly limit"
+    r"per-day\b|usage limit (?:has been )?reached|spend(?:ing)? limit|arrears|monthly limit|"
+    r"reached your .{0,20}usage limits?|exhausted balance|have any credits|insufficient credit"
 )
-_quota = _said(r"exceeded your current quota|quota exceeded|quota .{0,20}exhausted")
+_quota = _said(
+    r"exceeded your current quota|quota exceeded|quota .{0,20}exhausted|reached its quota|"
+    r"check your plan and billing"
+)
 _too_large = _said(r"request too large|reduce your (?:message|prompt)|tokens must be reduced")
 _limited = _said(r"rate.?limit|too many requests|throttl|slow down")
 _key = _said(
@@ -94,7 +98,12 @@ _lost = _said(
 _filtered = _said(r"content.?filter|content management policy|refusal|flagged|safety|blocked by")
 
 _OVERFLOW_CODES = frozenset(
-    {"contextlengthexceeded", "contextwindowexceeded", "modelcontextwindowexceeded"}
+    {
+        "contextlengthexceeded",
+        "contextwindowexceeded",
+        "exceedcontextsizeerror",
+        "modelcontextwindowexceeded",
+    }
 )
 _BUDGET_CODES = frozenset(
     {
@@ -130,8 +139,11 @@ _LIMIT_CODES = frozenset(
         "ratelimitexceeded",
         "ratelimited",
         "toomanyrequests",
+        "requestlimitexceeded",
+        "throttling",
         "throttlingexception",
         "throttlingerror",
+        "throttlingratequota",
         "resourceexhausted",
         "slowdown",
     }

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 __all__ = ("TABLE", "CodeRow", "ErrorCode", "OperationError")
 
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,8 +30,7 @@ class ErrorCode(StrEnum):
     INTERNAL = "internal"
 
 
-@dataclass(frozen=True, slots=True)
-class CodeRow:
+class CodeRow(NamedTuple):
     """How one code is told, wherever it is told.
 
     Attributes:
@@ -155,7 +153,10 @@ class OperationError(Exception):
     def __init__(self, code: ErrorCode | str, *, retry_after_s: float | None = None) -> None:
         self.code = ErrorCode(code)
         self.retry_after_s = retry_after_s
-        super().__init__(self.message)
+        # `args` stay what a class was called with: copies and pickles are made from them.
+
+    def __str__(self) -> str:
+        return self.message
 
     @property
     def message(self) -> str:

@@ -9,15 +9,19 @@ __all__ = ("Raised", "causes", "read_exception")
 
 from dataclasses import dataclass, field
 
+from compass_agent.errors.bodies import body_text
 from compass_agent.errors.foreign import NO_ANSWER, attribute, called, class_names
 from compass_agent.errors.foreign import said as said_by
+from compass_agent.errors.groups import is_group
 from compass_agent.errors.payload import Reading, read_text, read_value, status_of
+from compass_agent.errors.retry import header_fields
 from compass_agent.errors.shapes import as_object, is_list, is_object, word
 
 _MOST_CAUSES = 16
 _HTTP_STATUSES = range(100, 600)
 _STATUS_NAMES = ("status_code", "http_status", "status", "code")
 _BODY_NAMES = ("body", "response_json", "details")
+_TEXT_NAMES = ("text", "content", "body")
 _CODE_NAMES = ("code", "type", "error_code", "status")
 
 
@@ -43,26 +47,37 @@ class Raised:
 
 
 def causes(error: BaseException) -> list[BaseException]:
-    """Return `error` and what it was raised from, outermost first."""
+    """Return `error` and what it was raised from, outermost first; of a group, what it holds."""
     chain: list[BaseException] = []
-    current: BaseException | None = error
-    while current is not None and current not in chain and len(chain) < _MOST_CAUSES:
+    waiting = [error]
+    while waiting and len(chain) < _MOST_CAUSES:
+        current = waiting.pop(0)
+        if any(current is link for link in chain):
+            continue
         chain.append(current)
-        current = current.__cause__
+        if is_group(current):
+            waiting[:0] = current.exceptions
+        following = current.__cause__
+        if following is None and not current.__suppress_context__:
+            # Raised while another one was handled: wrappers often forget `from`.
+            following = current.__context__
+        if following is not None:
+            waiting.append(following)
     return chain
 
 
 def read_exception(error: BaseException) -> Raised:
     """Return what `error` itself says, without its causes. Never raises."""
     response = attribute(error, "response")
-    raised = Raised(headers=_headers(error, response), body=_body(error, response))
+    headers = _headers(error, response)
+    raised = Raised(headers=headers, body=_body(error, response, headers))
     reading = raised.reading
     if raised.body is not None:
         reading.fill(read_value(raised.body))
     for code in _codes(error, response):
         if code not in reading.codes:
             reading.codes.append(code)
-    own = said_by(error)
+    own = _own_text(error)
     if not reading.message:
         said = read_text(own)
         reading.fill(Reading(message=said.message or own, codes=said.codes, status=said.status))
@@ -75,16 +90,23 @@ def read_exception(error: BaseException) -> Raised:
     return raised
 
 
+def _part(response: object, name: str) -> object:
+    """Return what an answer has by that name, as an attribute or, for a mapping, as an item."""
+    return response.get(name) if is_object(response) else attribute(response, name)
+
+
 def _status(error: BaseException, response: object) -> int | None:
     for name in _STATUS_NAMES:
         value = attribute(error, name)
         if isinstance(value, int) and not isinstance(value, bool) and value in _HTTP_STATUSES:
             return int(value)
-    metadata = as_object(as_object(response).get("ResponseMetadata"))
+    metadata = as_object(_part(response, "ResponseMetadata"))
     for value in (
-        attribute(response, "status_code"),
-        attribute(response, "status"),
+        _part(response, "status_code"),
+        _part(response, "status"),
         metadata.get("HTTPStatusCode"),
+        attribute(error, "status_code"),
+        attribute(error, "http_status"),
     ):
         found = status_of(value)
         if found is not None:
@@ -93,9 +115,9 @@ def _status(error: BaseException, response: object) -> int | None:
 
 
 def _headers(error: BaseException, response: object) -> object:
-    metadata = as_object(as_object(response).get("ResponseMetadata"))
+    metadata = as_object(_part(response, "ResponseMetadata"))
     for headers in (
-        attribute(response, "headers"),
+        _part(response, "headers"),
         attribute(error, "headers"),
         metadata.get("HTTPHeaders"),
     ):
@@ -104,15 +126,43 @@ def _headers(error: BaseException, response: object) -> object:
     return None
 
 
-def _body(error: BaseException, response: object) -> object:
+def _body(error: BaseException, response: object, headers: object) -> object:
     for name in _BODY_NAMES:
         body = attribute(error, name)
-        if body and (isinstance(body, str | bytes) or is_object(body) or is_list(body)):
-            return body.decode(errors="replace") if isinstance(body, bytes) else body
-    if is_object(response):
-        return response.get("Error")
-    text = attribute(response, "text")
-    return text if isinstance(text, str) and text.strip() else None
+        if name == "details" and not is_object(body):
+            continue  # Google's Python libraries have a list of notes there
+        if body and (is_object(body) or is_list(body)):
+            return body
+        if text := _readable(body, headers):
+            return text
+    if is_object(response) and response.get("Error"):
+        return response["Error"]
+    for name in _TEXT_NAMES:
+        body = _part(response, name)
+        if is_object(response) and is_object(body) and body:
+            return body
+        if text := _readable(body, headers):
+            return text
+    return None
+
+
+def _readable(body: object, headers: object) -> str:
+    if not isinstance(body, str | bytes | bytearray) or not body:
+        return ""
+    return body_text(body, header_fields(headers)).strip()
+
+
+def _own_text(error: BaseException) -> str:
+    """Return the text for a person: classes often put a status, a URL or a body around it."""
+    whole = said_by(error)
+    inner = word(attribute(error, "message"))
+    return _details(error) or (inner if inner in whole else "") or whole
+
+
+def _details(error: BaseException) -> str:
+    """Return what gRPC's exceptions have, whose text is a dump."""
+    found = attribute(error, "details")
+    return word(called(error, "details")) if callable(found) else ""
 
 
 def _codes(error: BaseException, response: object) -> list[str]:

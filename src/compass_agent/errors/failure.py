@@ -8,18 +8,20 @@ from __future__ import annotations
 
 __all__ = ("FailureDetail", "describe_failure")
 
+import json
 import math
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compass_agent.errors.agent_text import read_agent_text
+from compass_agent.errors.bodies import body_text
 from compass_agent.errors.exceptions import Raised, causes, read_exception
 from compass_agent.errors.groups import leaves
 from compass_agent.errors.payload import Reading, read_text, read_value, status_of
 from compass_agent.errors.redaction import redact
 from compass_agent.errors.retry import header_fields, retry_after_seconds, wait_after
-from compass_agent.errors.shapes import capped, is_object, valid_text, word
+from compass_agent.errors.shapes import capped, is_object, parsed_json, valid_text, word
 from compass_agent.errors.statuses import documented_status, status_phrase
 from compass_agent.errors.streams import looks_streamed, read_stream
 
@@ -31,7 +33,7 @@ _LARGEST_TEXT = 262_144
 _LONGEST_CODE = 120
 _LONGEST_WAIT = 86_400.0
 _ANSWER_KEYS = frozenset({"body", "headers", "transport"})
-_STREAMS = frozenset({"sse", "eventstream", "stream"})
+_STREAMS = frozenset({"sse", "stream", "ndjson", "jsonl"})
 _REQUEST_ID_HEADERS = (
     "x-request-id",
     "request-id",
@@ -89,7 +91,7 @@ def describe_failure(x: object, secrets: Iterable[str] = ()) -> FailureDetail:
         if isinstance(x, BaseException):
             return _of_exception(x, secrets)
         if isinstance(x, bytes | bytearray):
-            x = x.decode(errors="replace")
+            x = body_text(x, {})
         if isinstance(x, str):
             return _of_agent_text(x, secrets)
         if is_object(x) and not _ANSWER_KEYS.isdisjoint(x):
@@ -107,10 +109,10 @@ def _of_agent_text(text: str, secrets: tuple[str, ...]) -> FailureDetail:
 
 def _of_answer(answer: Mapping[str, object], secrets: tuple[str, ...]) -> FailureDetail:
     transport, body = word(answer.get("transport")), answer.get("body")
-    if isinstance(body, bytes | bytearray):
-        body = body.decode(errors="replace")
     fields = header_fields(answer.get("headers"))
-    reading = _read_body(body, streamed=transport == "sse")
+    if isinstance(body, bytes | bytearray | str):
+        body = body_text(body, fields)
+    reading = _read_body(body, streamed=transport in _STREAMS)
     for name in _CODE_HEADERS:
         # AWS appends a namespace or a link behind a colon.
         code = fields.get(name, "").partition(":")[0]
@@ -131,8 +133,24 @@ def _of_answer(answer: Mapping[str, object], secrets: tuple[str, ...]) -> Failur
 def _read_body(body: object, *, streamed: bool) -> Reading:
     if isinstance(body, str):
         body = valid_text(body)
+        # A failure that came before a stream is one JSON value, as for any other answer.
+        whole = _whole_json(body)
+        if whole is not None:
+            return read_value(whole)
         return read_stream(body) if streamed or looks_streamed(body) else read_text(body)
     return read_value(body)
+
+
+def _whole_json(body: str) -> object:
+    """Return the JSON value that `body` is: an object, a list, or a text, which null is too."""
+    value = parsed_json(body)
+    if value is not None or body.strip()[:1] not in ('"', "n"):
+        return value
+    try:
+        said: object = json.loads(body)
+    except ValueError:
+        return None
+    return "" if said is None else said
 
 
 def _header_id(fields: Mapping[str, str]) -> str | None:

@@ -12,6 +12,7 @@ _TITLE = re.compile(r"<title\b[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
 _HEADING = re.compile(r"<h[12]\b[^>]{0,200}>([^<]{1,300})", re.IGNORECASE)
 _MESSAGE = re.compile(r"<Message>([^<]{1,8192})")
 _CODE = re.compile(r"<Code>([A-Za-z][A-Za-z0-9_.]{1,79})<")
+_REQUEST_ID = re.compile(r"<Request(?:Id|ID)>([A-Za-z0-9_=+/-]{1,120})<")
 _HIDDEN = re.compile(r"<(script|style|head)\b.*?(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 _BLANKS = re.compile(r"\s+")
@@ -21,8 +22,8 @@ _LONGEST_PREFIX = 200
 _LONGEST_TEXT = 500
 
 
-def markup_text(text: str) -> tuple[str, str] | None:
-    """Return the title of a page, or the message of an XML error, and its code.
+def markup_text(text: str) -> tuple[str, str, str] | None:
+    """Return the title of a page, or the message of an XML error with its code and request id.
 
     None when `text` is neither. The title is empty when the page has no text at all.
     """
@@ -32,16 +33,18 @@ def markup_text(text: str) -> tuple[str, str] | None:
     if _XML.match(page):
         message, code = _MESSAGE.search(page), _CODE.search(page)
         if message is not None:
-            return _readable(message[1]), code[1] if code else ""
+            request_id = _REQUEST_ID.search(page)
+            found = [match[1] if match else "" for match in (code, request_id)]
+            return _readable(message[1]), found[0], found[1]
     start = _HTML.search(page, 0, _LONGEST_PREFIX)
     if start is None or "\n\n" in page[: start.start()]:
         return None
     for pattern in (_TITLE, _HEADING):
         match = pattern.search(page)
         if match is not None and (title := _readable(match[1])):
-            return title, ""
+            return title, "", ""
     bare = _TAG.sub(" ", _HIDDEN.sub(" ", page))
-    return _readable(bare)[:_LONGEST_TEXT], ""
+    return _readable(bare)[:_LONGEST_TEXT], "", ""
 
 
 def _readable(text: str) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _DEEPEST = 64
-# Names whose value is a secret whatever it looks like, in small letters and without signs. "token" is
+# Names whose value is a secret whatever it looks like, in small letters without signs. "token" is
 # none: that may be a word of a text that a model made.
 _SECRET_NAMES = re.compile(
     r"(?:.*(?:apikey|password|passwd|passphrase|secret|secretkey|accesskey|accountkey|privatekey|"

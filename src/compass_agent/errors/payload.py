@@ -36,8 +36,10 @@ _MESSAGE_KEYS = (
     "reason",
     "title",
     "text",
+    "faultstring",
+    "status_msg",
 )
-_ERROR_KEYS = ("error", "Error", "errors", "response", "exception")
+_ERROR_KEYS = ("error", "Error", "errors", "response", "exception", "fault", "base_resp")
 _STATUS_KEYS = ("status", "statusCode", "status_code", "http_status", "raw_status_code", "code")
 _REQUEST_ID_KEYS = ("request_id", "requestId", "RequestId", "x-request-id")
 # Words that say no more than that it is an error.
@@ -83,8 +85,8 @@ def read_text(text: str, depth: int = 0) -> Reading:
         return read_value(value, depth + 1)
     marked_up = markup_text(text)
     if marked_up is not None:
-        message, code = marked_up
-        return Reading(message=message, codes=[code] if code else [])
+        message, code, request_id = marked_up
+        return Reading(message, [code] if code else [], request_id=request_id or None)
     found = embedded_object(text)
     if found is not None:
         reading = read_value(found.value, depth + 1)
@@ -120,8 +122,9 @@ def _read_list(items: list[object] | tuple[object, ...], depth: int) -> Reading:
 
 def _read_object(value: Mapping[str, object], depth: int) -> Reading:
     reading = Reading()
-    for key in _ERROR_KEYS:
-        inner = value.get(key)
+    # OpenRouter tells a failure of the provider in the choice that it ended.
+    choices = (as_object(choice).get("error") for choice in as_list(value.get("choices"))[:1])
+    for inner in (*(value.get(key) for key in _ERROR_KEYS), *choices):
         if is_object(inner) or is_list(inner):
             reading.fill(read_value(inner, depth + 1))
     if not reading.message:
@@ -154,6 +157,9 @@ def _read_codes(value: Mapping[str, object], reading: Reading) -> None:
     said = (
         value.get("code"),
         value.get("Code"),
+        value.get("error_code"),
+        value.get("errorCode"),
+        value.get("errorcode"),
         as_object(value.get("metadata")).get("error_type"),
     )
     kinds = (value.get("type"), value.get("status"), value.get("error"), value.get("__type"))

@@ -104,7 +104,7 @@ _COOKIE = re.compile(
     r"\bcookie[\"']?[ \t]{0,8}:[ \t]{0,8}+[\"']?+(?P<value>[^\s\"'\[][^\r\n\"'\[]*)"
 )
 
-_URL = re.compile(r"://(?P<rest>[^\s\"'<>`\\:]+(?::(?!//)[^\s\"'<>`\\:]*)*)")
+_URL = re.compile(r"://(?P<rest>[^\s\"'<>`\\:]*(?::(?!//)[^\s\"'<>`\\:]*)*)")
 _DATABASES = frozenset(
     {
         "amqp",
@@ -231,6 +231,15 @@ def _url(match: _Match) -> str:
     core = rest.rstrip(_SENTENCE_END)
     place, question, query = core.partition("?")
     authority, slash, path = place.partition("/")
+    if "@" in core and "@" not in authority and _is_password(authority):
+        # It has a slash or a question mark that should have been escaped.
+        authority, slash, path, question, query = (
+            f"{MASK}@{core.rpartition('@')[2]}",
+            "",
+            "",
+            "",
+            "",
+        )
     user, at, host = authority.rpartition("@")
     if at and user != MASK:
         if _is_database(match):
@@ -239,6 +248,12 @@ def _url(match: _Match) -> str:
     if question and not _is_harmless(query):
         query = MASK
     return f"://{authority}{slash}{path}{question}{query}{rest[len(core) :]}"
+
+
+def _is_password(authority: str) -> bool:
+    """Tell whether what stands where a port should is none."""
+    _, colon, port = authority.rpartition(":")
+    return colon == ":" and port != "" and not port.isdigit() and "]" not in port
 
 
 def _is_database(match: _Match) -> bool:

@@ -27,7 +27,7 @@ _LONGEST_TEXT = 65_536
 
 _BARE_RESETS = ("x-ratelimit-reset", "x-rate-limit-reset")
 _WINDOW_RESET = re.compile(
-    r"(?:x-|anthropic-)?rate-?limit[a-z]*-(?:[a-z0-9-]+-)?reset(?:-[a-z0-9-]+)?"
+    r"(?:x-|anthropic-)?(?:rate-?limit[a-z]*|priority)-(?:[a-z0-9-]+-)?reset(?:-[a-z0-9-]+)?"
 )
 _LISTED_WINDOW = re.compile(r";\s*(r|t)\s*=\s*([0-9]{1,10})(?![0-9.])")
 _OLD_WINDOW = re.compile(r"\b(remaining|reset)\s*=\s*([0-9]{1,10})(?![0-9.])", re.IGNORECASE)
@@ -206,10 +206,11 @@ def _epoch(now: object, date: float | None) -> float:
 
 
 def _asked(fields: Mapping[str, str], moment: float) -> float | None:
-    milliseconds = number(fields.get("retry-after-ms", ""))
+    said = fields.get("retry-after-ms", fields.get("x-ms-retry-after-ms", ""))
+    milliseconds = number(said)
     if milliseconds is not None:
         return milliseconds / 1000
-    text = fields.get("retry-after", "")
+    text = fields.get("retry-after", fields.get("x-retry-after", ""))
     seconds = number(text)
     if seconds is not None:
         return seconds

@@ -63,6 +63,7 @@ def _failure(name: str, data: str, value: object) -> Reading | None:
         name not in _FAILED_TYPES
         and body.get("type") not in _FAILED_TYPES
         and not body.get("error")
+        and not any(as_object(choice).get("error") for choice in as_list(body.get("choices")))
     ):
         return None
     if not is_object(value):

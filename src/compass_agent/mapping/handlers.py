@@ -33,6 +33,7 @@ from compass_agent.frames import (
 )
 from compass_agent.mapping.exits import describe_exit
 from compass_agent.mapping.payload import plan_of, plan_status, read_diffs, read_output
+from compass_agent.mapping.told import without_secrets
 
 if TYPE_CHECKING:
     from compass_agent.mapping.state import Frames, MappingState
@@ -59,7 +60,7 @@ def handle(state: MappingState, event: InnerEvent) -> Frames | None:
         case RetryEnded():
             return _retry_ended(state, event)
         case Noticed(text, link):
-            return [state.build.notice(text, link)]
+            return [state.build.notice(without_secrets(text), link)]
         case AgentExited():
             return _agent_exited(state, event)
         case _:
@@ -243,7 +244,7 @@ def _retry_scheduled(state: MappingState, event: RetryScheduled) -> Frames:
         text += f" {event.attempt}" + (f" of {event.attempts}" if event.attempts else "")
     text += f" in {event.delay_ms / 1000:g} s"
     if event.reason:
-        text += f": {event.reason}"
+        text += f": {without_secrets(event.reason)}"
     return [state.build.notice(text), *state.work()]
 
 
@@ -282,7 +283,8 @@ def _agent_exited(state: MappingState, event: AgentExited) -> Frames:
     died_at_work = bool(event.exit_code) and not state.failed
     if state.last_message_failed and not died_at_work:
         state.failed = True
-        tail = f": {event.stderr_tail.strip()}" if event.stderr_tail.strip() else ""
+        last_words = without_secrets(event.stderr_tail.strip())
+        tail = f": {last_words}" if last_words else ""
         return [state.build.notice(f"{how}; its last message had failed{tail}"), *state.settle()]
     if not event.exit_code and not open_work:
         missing = " without the closing event of its run" if run_open else ""

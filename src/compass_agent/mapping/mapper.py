@@ -17,6 +17,7 @@ from compass_agent.events import Failure, InnerEvent, Unknown, decode
 from compass_agent.frames import SessionErrorKind, SessionFrame
 from compass_agent.mapping.handlers import handle
 from compass_agent.mapping.state import MappingState
+from compass_agent.mapping.told import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -147,7 +148,7 @@ class EventMapper:
 
     def notice(self, text: str, link: str | None = None) -> SessionFrame:
         """Return a line of information."""
-        return self._now.build.notice(text, link)
+        return self._now.build.notice(without_secrets(text), link)
 
     def session_injection(
         self,

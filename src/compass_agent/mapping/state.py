@@ -14,7 +14,7 @@ from compass_agent.frames import (
     SessionErrorKind,
     SessionFrame,
 )
-from compass_agent.mapping.told import ToldFailures
+from compass_agent.mapping.told import ToldFailures, without_secrets
 from compass_agent.mapping.tools import OpenTools
 
 if TYPE_CHECKING:
@@ -112,11 +112,11 @@ class MappingState:
             SessionErrorKind.SESSION_ERROR_KIND_ABORTED
             if aborted
             else SessionErrorKind.SESSION_ERROR_KIND_ERROR,
-            failure.message,
+            without_secrets(failure.message),
             status=failure.status,
             retry_after_ms=failure.retry_after_ms,
-            code=failure.code,
-            request_id=failure.request_id,
+            code=without_secrets(failure.code),
+            request_id=without_secrets(failure.request_id),
             stopped_by=(failure.stopped_by or self.stopped_by) if aborted else "",
         )
         self.last_error = content.typed_event.session_error

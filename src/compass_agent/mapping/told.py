@@ -1,15 +1,23 @@
-"""Which failures were told, so that one failure is told once."""
+"""What failures are told as, and which were, so that one failure is told once."""
 
 from __future__ import annotations
 
-__all__ = ("ToldFailures",)
+__all__ = ("ToldFailures", "without_secrets")
+
+from compass_agent import errors
 
 # Retries of one prompt; more different texts than this are not compared.
 _REMEMBERED = 64
 
 
+def without_secrets(text: str) -> str:
+    """Return `text` with what looks like a secret masked: no frame may hold one."""
+    # An attribute of the package: what masks is imported with the first failure, and not before.
+    return errors.redact(text) if text else text
+
+
 class ToldFailures:
-    """The texts that were told since the current work began."""
+    """The texts that were told since the current work began, as they were told: without secrets."""
 
     __slots__ = ("_statuses", "_texts")
 
@@ -22,6 +30,7 @@ class ToldFailures:
 
     def add(self, text: str, status: int | None = None) -> None:
         """Note that a failure was told."""
+        text = without_secrets(text)
         if text not in self._texts:
             self._texts = [*self._texts[-_REMEMBERED:], text]
         if status is not None:
@@ -29,6 +38,7 @@ class ToldFailures:
 
     def covers(self, text: str) -> bool:
         """Tell whether `text` equals a told text or contains one."""
+        text = without_secrets(text)
         return any(told == text or (told and told in text) for told in self._texts)
 
     def is_same_failure(self, text: str, status: int | None) -> bool:
@@ -38,7 +48,10 @@ class ToldFailures:
         """
         if status is not None and status in self._statuses:
             return True
-        return self.covers(text) or any(text and text in told for told in self._texts)
+        if self.covers(text):
+            return True
+        text = without_secrets(text)
+        return any(text and text in told for told in self._texts)
 
     def clear(self) -> None:
         """Forget everything: new work began."""

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from compass_agent import errors
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.errors.logged import cause_text
 from compass_agent.publish.wake import waker_of
 from compass_agent.wire import Answer
 
@@ -93,9 +95,10 @@ class Pump:
             # Cancelling the host must not keep what it did from the log: only `aclose` stops this.
             with self._scope:
                 await self._publish_all()
-        except Exception:
-            # A fault of ours must not take the host's task down with it.
-            _logger.exception("the pump of session %s stopped", self._sink.session_id)
+        except Exception as error:  # noqa: BLE001 - it must not take the host's task down with it
+            # As text: a logging handler prints all of an exception, secrets too.
+            session, cause = self._sink.session_id, cause_text(error)
+            _logger.error("the pump of session %s stopped:\n%s", session, cause)  # noqa: TRY400 - as above
         finally:
             self._done.set()
 
@@ -136,7 +139,9 @@ class Pump:
     def _complain(self, error: Exception) -> None:
         """Log the first failure of a series; the text of a cause stays out of the session."""
         if not self._complained:
-            _logger.warning("frames could not be published, trying again: %r", error)
+            # A host's own publisher may put anything into its exceptions.
+            shown = errors.redact(repr(error))
+            _logger.warning("frames could not be published, trying again: %s", shown)
         self._complained = True
 
     async def _back_off(self, attempt: int, at_least: float | None) -> None:

@@ -14,6 +14,7 @@ import anyio
 from anyio import to_thread
 
 from compass_agent.errors import describe_failure
+from compass_agent.errors.logged import cause_text
 from compass_agent.events.readable import verbatim_text
 from compass_agent.frames import (
     AgentSessionState,
@@ -148,7 +149,9 @@ class Session:
 
     def _complain(self, error: Exception) -> None:
         if not self._complained:
-            _logger.error("session %s goes on with a loss", self.session_id, exc_info=error)
+            # As text: a logging handler prints all of an exception, secrets too.
+            cause = self._masker.mask(cause_text(error))
+            _logger.error("session %s goes on with a loss:\n%s", self.session_id, cause)
         self._complained = True
 
     def _flush(self) -> None:
