@@ -109,6 +109,12 @@ async def test_a_page_with_a_gap_says_so_and_is_a_success() -> None:
     }
 
 
+async def test_what_lies_before_a_page_that_begins_with_a_gap_lies_before_the_gap() -> None:
+    log = await two_epochs()
+    page = await read_session(log, S, after=Cursor(E1, 7), limit=1)
+    assert (told(page.items), page.prev) == (["gap 8-10 dropped", "t11"], Cursor(E1, 8))
+
+
 async def test_a_page_that_ends_within_a_gap_tells_its_part() -> None:
     log = await two_epochs()
     page = await read_session(log, S, before=Cursor(E1, 9), limit=2)

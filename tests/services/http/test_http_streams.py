@@ -298,6 +298,26 @@ async def test_what_comes_within_the_linger_goes_in_one_write() -> None:
         assert (await anext(pieces)).count(b"\ndata: ") == 4
 
 
+async def test_what_no_longer_fits_into_a_write_goes_with_the_next_one() -> None:
+    log = await stored(1, ended=False)
+    app = http_app(log, shared=Shared(Pace(linger_s=0.2)))
+    told: list[str] = []
+    writes: list[int] = []
+    async with opened(app, EVENTS) as answer:
+        async for piece in answer.body:
+            events = [word(event) for event in answer.reader.feed(piece)]
+            told += events
+            writes.append(sum(event.startswith("message") for event in events))
+            if "caught_up" in events:
+                await log.append(batch(2, trace=range(2, 42), through=41))
+                await anyio.wait_all_tasks_blocked()
+                await log.append(batch(3, trace=range(42, 82), through=81))
+            if "message 81" in events:
+                break
+    assert [one for one in told if one != "caught_up"] == [f"message {n}" for n in range(1, 82)]
+    assert max(writes) <= 64
+
+
 async def two_sessions() -> MemoryLog:
     log = await stored(3)
     await log.open("s2", E2)
