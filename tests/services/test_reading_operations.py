@@ -1,4 +1,4 @@
-"""Pages of frames and entries in both directions; what is missing is told; who is unknown is not found."""
+"""Pages in both directions; what is missing is told; who is unknown is not found, everywhere."""
 
 from __future__ import annotations
 
