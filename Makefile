@@ -8,7 +8,7 @@ BREAKING_BASE = $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null 
 TEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test test-all bench check lint types imports proto-gen proto-check proto-lint fmt lock clean
+.PHONY: help setup setup-run demo test test-all bench check lint types imports ledger proto-gen proto-check proto-lint fmt lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,18 +40,22 @@ test-all: $(VENV)/dev.stamp ## Run all tests, the long ones too
 bench: $(VENV)/dev.stamp ## Measure, each figure as a ratio against its floor in the same run
 	$(BIN)/python tests/bench/bench.py
 
-check: lint types imports proto-check proto-lint ## Run every check that is no test
+check: lint types imports ledger proto-check proto-lint ## Run every check that is no test
 
 lint: $(VENV)/dev.stamp ## Style, format, spelling
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md docs src tests proto Makefile
+	$(BIN)/rumdl check --no-cache --quiet README.md CHANGELOG.md CONTRIBUTING.md docs
 
 types: $(VENV)/dev.stamp ## Types, strictly
 	$(BIN)/basedpyright
 
 imports: $(VENV)/dev.stamp ## The layers of the architecture
 	$(BIN)/lint-imports
+
+ledger: $(VENV)/dev.stamp ## Hold decisions and their records to the rules, since the last release or BASE
+	PYTHONPATH=docs/designs $(BIN)/python -m gate $(if $(BASE),--base "$(BASE)")
 
 proto-gen: $(VENV)/dev.stamp ## Make gen/ from proto/
 	$(BIN)/buf format -w proto
@@ -71,6 +75,7 @@ proto-lint: $(VENV)/dev.stamp ## buf format, lint and breaking
 fmt: $(VENV)/dev.stamp ## Format sources and the contract
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
+	$(BIN)/rumdl fmt --no-cache --quiet README.md CHANGELOG.md CONTRIBUTING.md docs
 	$(BIN)/buf format -w proto
 
 lock: ## Resolve the locked requirements anew (needs uv)

@@ -48,11 +48,16 @@ REQUIREMENTS = {
     "G-LOG-4": Requirement("State comes first", (16,)),
     "G-LOG-5": Requirement("A writer that is gone is noticed", (14,)),
     "G-LOG-6": Requirement("An epoch ends once", (23,)),
+    "G-KEEP-1": Requirement("Trace goes first, and it is told", (15, 18, 19)),
+    "G-KEEP-2": Requirement("A session goes as a whole, once it is over", (15, 19)),
+    "G-KEEP-3": Requirement("A log stays small by itself", (15,)),
+    "G-KEEP-4": Requirement("An older file goes on, another one is left alone"),
     "G-READ-1": Requirement("Emission order", (17,)),
     "G-READ-2": Requirement("What is lost is said", (18,)),
     "G-READ-3": Requirement("Resume without hole or repeat", (19,)),
     "G-READ-4": Requirement("A reader costs the writer nothing", (20, 22)),
     "G-READ-5": Requirement("An end is told, not guessed", (23, 24)),
+    "G-READ-6": Requirement("A filter makes no hole", (18, 20)),
     "G-HUB-1": Requirement(
         "A hub that is killed loses and repeats nothing that never drops", (9, 18)
     ),
@@ -61,6 +66,8 @@ REQUIREMENTS = {
     "G-HUB-4": Requirement("Events pass as they are", (20, 21)),
     "G-HUB-5": Requirement("Only who may comes in"),
     "G-HUB-6": Requirement("A failure is told by its code, in our own words"),
+    "G-HUB-7": Requirement("A failure crosses whole"),
+    "G-HUB-8": Requirement("A hub reads as its log does", (19, 24)),
     "G-HTTP-1": Requirement("A stream tells everything once, over any cut", (17, 18, 19)),
     "G-HTTP-2": Requirement("Only who may asks"),
     "G-HTTP-3": Requirement("A failure looks the same on every route"),
@@ -77,5 +84,5 @@ REQUIREMENTS = {
     "G-WIRE-2": Requirement("What is newer passes"),
 }
 
-NOT_YET = {15: "retention"}
+NOT_YET: dict[int, str] = {}
 """Rules of delivery that no promise is made of yet."""

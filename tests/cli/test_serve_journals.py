@@ -49,9 +49,12 @@ def test_a_hub_delivers_what_was_left_for_its_log(folder: Path) -> None:
     assert lines_in(log, "s1") == ["ERROR - first", "ERROR - second"]
 
 
-def test_an_agent_leaves_to_the_hub_what_others_left_for_it(folder: Path) -> None:
-    with serving("--log", f"sqlite:{folder / 'hub.db'}") as (_, (url,)):
+@pytest.mark.requirement("G-PUMP-6")
+def test_the_next_agent_of_a_hub_delivers_what_others_left_for_it(folder: Path) -> None:
+    log = f"sqlite:{folder / 'hub.db'}"
+    with serving("--log", log) as (_, (url,)):
         left(url=url)
         with open_session("s2", log=url):
             pass
-        assert len(files()) == 1
+        assert files() == []
+    assert lines_in(log, "s1") == ["ERROR - first", "ERROR - second"]

@@ -38,12 +38,13 @@ class EpochSketch:
     end: EndMark | None = None
     gone: list[tuple[int, float]] = field(default_factory=list[tuple[int, float]])
     lost: set[int] = field(default_factory=set[int])
+    trimmed: set[int] = field(default_factory=set[int])
     marks: int = 0
     state: int = 0
     answers: dict[int, Answer] = field(default_factory=dict[int, Answer])
 
     def highest(self) -> int:
-        return max(self.frames, default=0)
+        return max({*self.frames} | self.trimmed, default=0)
 
     def detached(self, now: int) -> bool:
         return self.end is None and not self.sealed and self.lease_until <= now
@@ -67,6 +68,8 @@ class EpochSketch:
     def reason(self, seq: int) -> GapReason:
         if seq in self.lost:
             return GapReason.LOG_LOSS
+        if seq <= max(self.trimmed, default=0):
+            return GapReason.RETENTION
         if any(first <= seq <= last for first, last in self.gone):
             return GapReason.WRITER_GONE
         return GapReason.DROPPED
@@ -126,6 +129,20 @@ class LogSketch:
         """The log lost the session."""
         self.epochs.clear()
         self.arrived_late.clear()
+
+    def trim(self, most: int) -> int:
+        """Keep the newest `most` trace frames that readers were let to; tell how many went."""
+        trace = [
+            (epoch, seq)
+            for epoch in self.epochs
+            for seq in sorted(epoch.frames)
+            if not epoch.frames[seq][1] and seq <= epoch.through
+        ]
+        gone = trace[: max(0, len(trace) - most)]
+        for epoch, seq in gone:
+            del epoch.frames[seq]
+            epoch.trimmed.add(seq)
+        return len(gone)
 
     def append(self, batch: Batch) -> Answer:
         index = self.index(batch.epoch)

@@ -14,6 +14,7 @@ from anyio.from_thread import start_blocking_portal
 
 from compass_agent.errors.codes import OperationError
 from compass_agent.log.memory import MemoryLog
+from compass_agent.log.retention import Retention
 from compass_agent.log.sqlite import SqliteLog
 from writing_logs import Clock, S
 
@@ -85,6 +86,17 @@ class RealLogs:
         async def call() -> None:
             for log in self._logs:
                 await log.delete(S)
+
+        self._portal.call(call)
+
+    def trim(self, most: int, went: int) -> None:
+        keep = Retention(trace_frames=most, ended_age_s=None, total_bytes=None)
+
+        async def call() -> None:
+            for log in self._logs:
+                pruned = await log.prune(keep)
+                assert sum(pruned.trimmed.values()) == went
+                assert pruned.removed == ()
 
         self._portal.call(call)
 

@@ -27,7 +27,15 @@ def test_the_rules_keep_their_promises_in_every_order_of_events() -> None:
 
 
 @pytest.mark.requirement(
-    "G-LOG-1", "G-LOG-2", "G-LOG-3", "G-LOG-5", "G-LOG-6", "G-READ-1", "G-READ-2", "G-READ-3"
+    "G-LOG-1",
+    "G-LOG-2",
+    "G-LOG-3",
+    "G-LOG-5",
+    "G-LOG-6",
+    "G-READ-1",
+    "G-READ-2",
+    "G-READ-3",
+    "G-KEEP-1",
 )
 @pytest.mark.timeout(1_800)
 def test_the_logs_answer_as_the_rules_say_and_give_readers_the_same() -> None:

@@ -23,6 +23,8 @@ from typing import NamedTuple
 
 import pytest
 
+from gate.markdown import anchors, links
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
     path.relative_to(ROOT).as_posix(): path
@@ -150,24 +152,12 @@ def test_a_page_uses_the_agreed_kinds_of_blocks(page: str) -> None:
         assert body.startswith("$ "), "a console block begins with a command"
 
 
-def anchors(text: str) -> set[str]:
-    """Return the anchors of a page: those of its headings as web hosts make them, and its own."""
-    prose = BLOCK.sub("", text)
-    headings = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
-    made = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-    return made | set(re.findall(r'<a id="([^"]+)">', prose))
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_the_links_of_a_page_lead_somewhere_in_the_project(page: str) -> None:
     path = PAGES[page]
-    text = BLOCK.sub("", path.read_text("utf-8"))
-    for link in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", text):
-        if re.match(r"[a-z]+:", link):
-            continue
-        name, _, anchor = link.partition("#")
-        target = (path.parent / name).resolve() if name else path
+    for link in links(path.read_text("utf-8")):
+        target = (path.parent / link.path).resolve() if link.path else path
         assert target.is_relative_to(ROOT), link
         assert target.exists(), link
-        if anchor:
-            assert anchor in anchors(target.read_text("utf-8")), link
+        if link.anchor:
+            assert link.anchor in anchors(target.read_text("utf-8")), link

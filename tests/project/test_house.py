@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = sorted(path for top in ("src", "tests", "proto") for path in (ROOT / top).rglob("*.py"))
+PYTHON = sorted(
+    path for top in ("src", "tests", "proto", "docs") for path in (ROOT / top).rglob("*.py")
+)
 NAMES = [path.relative_to(ROOT).as_posix() for path in PYTHON]
 LONGEST = 400
 

@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -22,13 +22,14 @@ from compass_agent.log import open_log
 from compass_agent.runtime.journals import deliver_journals, journal_folder
 from compass_agent.transport import LocalTransport
 from compass_agent.wire import FrameItem, Gap, Item
+from hubs import serving, short_folder
 from stored import read_items
 
 # Imports once, then forks an agent for each line that it reads, so that a kill costs little.
 NURSERY = """
 import os, sys
 from compass_agent import open_session
-import compass_agent.log.sqlite, compass_agent.runtime
+import compass_agent.log.sqlite, compass_agent.runtime, compass_agent.transport.grpc
 
 DELTA = {"type": "message_update", "assistantMessageEvent": {"type": "text_delta", "delta": "x"}}
 
@@ -49,6 +50,8 @@ for line in sys.stdin:
     os.write(1, b"gone\\n")
 """
 ROUND = 1_000_000
+STEPS = (0, 1, 2, 5, 30, 300)
+STEPS_AT_A_HUB = (0, 5, 300, 1000, 3000)  # to reach a hub takes longer
 
 
 @contextmanager
@@ -82,12 +85,15 @@ def lines_until_gone(output: IO[str], kill_after: int) -> list[int]:
     return told
 
 
-def kill_often(path: Path, kills: int, dice: random.Random) -> list[int]:
-    """Let agents publish, kill each, and return what they acknowledged, in order."""
+def kill_often(url: str, path: Path, kills: int, steps: Sequence[int]) -> list[int]:
+    """Let agents publish to `url`, whose log is the file `path`, kill each, and return what they
+    acknowledged, in order. Each is killed after so many as one of `steps` says.
+    """
     told: list[int] = []
-    with open_session("s0", log=f"sqlite:{path}"):
+    dice = random.Random()  # noqa: S311 - dice
+    with open_session("s0", log=url):
         pass
-    with nursery(f"sqlite:{path}") as process, open_log_file(path) as other:
+    with nursery(url) as process, open_log_file(path) as other:
         assert process.stdin is not None
         assert process.stdout is not None
         for number in range(kills):
@@ -95,7 +101,7 @@ def kill_often(path: Path, kills: int, dice: random.Random) -> list[int]:
             if busy:
                 other.execute("BEGIN IMMEDIATE")
             process.stdin.write(f"{number * ROUND}\n")
-            told += lines_until_gone(process.stdout, dice.choice([0, 1, 2, 5, 30, 300]))
+            told += lines_until_gone(process.stdout, dice.choice(steps))
             if busy:
                 other.execute("ROLLBACK")
     return told
@@ -138,12 +144,21 @@ async def deliver_all(url: str) -> None:
 
 
 def check_kills(path: Path, kills: int) -> None:
-    told = kill_often(path, kills, random.Random())  # noqa: S311 - dice
+    url = f"sqlite:{path}"
+    told = kill_often(url, path, kills, STEPS)
+    age_unnamed()
+    anyio.run(deliver_all, url)
+    check_read(path, told, kills)
+
+
+def age_unnamed() -> None:
     # A kill between making a file and naming it leaves one without a name, which goes in an hour.
     for unnamed in journal_folder().glob(".*.new"):
         os.utime(unnamed, (0, 0))
-    anyio.run(deliver_all, f"sqlite:{path}")
 
+
+def check_read(path: Path, told: list[int], kills: int) -> None:
+    """All that was acknowledged is read, once, in order, and nothing is left to deliver."""
     items = anyio.run(read_items, f"sqlite:{path}", "s1")
     read = numbers_in(items)
     assert set(told) - set(read) == set()
@@ -151,6 +166,31 @@ def check_kills(path: Path, kills: int) -> None:
     assert read == sorted(set(read))  # none twice, and epochs in the order of their opening
     check_places(items)
     assert list(journal_folder().iterdir()) == []
+
+
+def check_kills_at_a_hub(folder: Path, kills: int) -> None:
+    path = folder / "hub.db"
+    place = folder / "mine" / "hub.sock"
+    with serving("--log", f"sqlite:{path}", "--unix", str(place)) as (_, (url,)):
+        told = kill_often(url, path, kills, STEPS_AT_A_HUB)
+        age_unnamed()
+        # The next agent at this hub delivers what the others left, before anything of its own.
+        with open_session("s2", log=url, close_timeout=20):
+            pass
+        check_read(path, told, kills)
+
+
+@pytest.mark.requirement("G-SINK-8")
+def test_a_few_kills_at_a_hub_lose_nothing() -> None:
+    with short_folder() as folder:
+        check_kills_at_a_hub(folder, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("G-SINK-8")
+def test_many_kills_at_a_hub_lose_nothing() -> None:
+    with short_folder() as folder:
+        check_kills_at_a_hub(folder, int(os.environ.get("COMPASS_TEST_KILLS", "300")))
 
 
 @pytest.mark.requirement("G-SINK-8")

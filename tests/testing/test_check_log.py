@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     "G-READ-1",
     "G-READ-2",
     "G-READ-3",
+    "G-KEEP-1",
+    "G-KEEP-2",
 )
 async def test_the_memory_log_keeps_every_promise() -> None:
     await check_log(lambda: MemoryLog(ahead_s=0.05))
@@ -48,6 +50,8 @@ async def test_the_memory_log_keeps_every_promise() -> None:
     "G-READ-1",
     "G-READ-2",
     "G-READ-3",
+    "G-KEEP-1",
+    "G-KEEP-2",
 )
 async def test_the_sqlite_log_keeps_every_promise(tmp_path: Path) -> None:
     numbers = itertools.count()

@@ -17,7 +17,7 @@ from compass_agent.runtime.hub import running_hub
 from compass_agent.transport.grpc import GrpcTransport, hub_transport
 from compass_agent.wire import Answer, Batch, SessionMeta
 from compass_agent.wire.publish import PUBLISH_FRAME, answer_to_bytes
-from writing_logs import E1, E2, S, batch, end, read_all, text
+from writing_logs import E1, E2, S, batch, end, failed, read_all, text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -204,12 +204,36 @@ async def test_names_that_the_log_refuses_are_refused(
     assert caught.value.code is ErrorCode.UNSUPPORTED_INPUT
 
 
-async def test_opening_for_a_writer_that_is_gone_is_not_said_to_a_hub(
-    transport: GrpcTransport,
+@pytest.mark.requirement("G-PUMP-6")
+async def test_what_a_writer_that_is_gone_left_stands_before_the_one_that_is_at_work(
+    place: Path, transport: GrpcTransport
 ) -> None:
-    with pytest.raises(OperationError) as caught:
-        await transport.open(S, E1, recovered=True)
-    assert caught.value.code is ErrorCode.UNSUPPORTED_INPUT
+    log = MemoryLog()
+    async with running_hub(log, unix=place) as hub:
+        await transport.open(S, E2, META)
+        await transport.publish(batch(1, priority=[1], through=1, epoch=E2))
+        await transport.open(S, E1, META, recovered=True)
+        await transport.publish(batch(1, priority={2: failed("no")}))
+        await transport.renew([(S, E1)], 0.0)
+        assert hub.ingest.writers == {(S, E2): 1}
+    assert await read_all(log) == ["gap 1-1 writer_gone", "p2", "reset 2 new_epoch", "p1"]
+    (summary,) = await log.sessions()
+    assert (summary.epoch, summary.last_error) == (E2, None)
+
+
+async def test_a_hub_is_told_that_a_writer_is_gone_and_opens_nothing_for_that(
+    place: Path, transport: GrpcTransport
+) -> None:
+    log = MemoryLog()
+    async with running_hub(log, unix=place):
+        await transport.renew([(S, E1)], 0.0)
+        assert await log.sessions() == []
+        await transport.open(S, E1, META, recovered=True)
+        assert await log.sessions() == []
+        await transport.publish(batch(1, priority=[1]))
+        await transport.publish(batch(2, priority=[2], prev_priority=1))
+        await transport.renew([(S, E1)], 0.0)
+        assert await read_all(log) == ["p1", "p2", "state 6"]
 
 
 async def test_by_tcp_the_token_is_asked_for(

@@ -145,7 +145,7 @@ async def test_a_message_that_is_none_ends_the_call_with_our_own_words(place: Pa
         with pytest.raises(aio.AioRpcError) as caught:
             await call.read()
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
-    assert caught.value.details() == OperationError(ErrorCode.UNSUPPORTED_INPUT).message
+    assert caught.value.details() == "a message is no PublishFrameRequest"
 
 
 @pytest.mark.requirement("G-HUB-3")

@@ -92,11 +92,34 @@ SUBSCRIBER_MESSAGES = {
         19 repeated string kinds
         20 uint32 max_batch
     """,
+    "SessionSummary": """
+        1 string session_id
+        2 string epoch
+        3 uint64 seq
+        4 AgentSessionState state
+        5 SessionError last_error
+        6 string title
+        7 string agent
+        8 string version
+        9 int64 opened_unix_ms
+        10 int64 updated_unix_ms
+        11 uint64 frames
+        12 bool ended
+    """,
+    "ListSessionsRequest": """
+        1 uint32 limit
+        2 string page_token
+        3 repeated AgentSessionState states
+        4 string query
+    """,
+    "ListSessionsResponse": "1 repeated SessionSummary sessions\n 2 string next_page_token",
+    "GetSessionRequest": "1 string session_id",
+    "GetSessionResponse": "1 SessionSummary session",
 }
 
 GATEWAY_MESSAGES = {
     "SequencedFrame": "1 uint64 seq\n 2 bytes frame",
-    "SessionOpen": "1 string title\n 2 string agent\n 3 string version",
+    "SessionOpen": "1 string title\n 2 string agent\n 3 string version\n 16 bool recovered",
     "PublishFrameRequest": """
         1 string session_id
         2 string epoch
@@ -149,7 +172,9 @@ ENUMS = {
 
 SERVICES = {
     "CompassService": (
-        "SubscribeAgentSession SubscribeAgentSessionRequest -> stream AgentSessionFrame"
+        "SubscribeAgentSession SubscribeAgentSessionRequest -> stream AgentSessionFrame, "
+        "ListSessions ListSessionsRequest -> ListSessionsResponse, "
+        "GetSession GetSessionRequest -> GetSessionResponse"
     ),
     "AgentGatewayService": (
         "PublishFrame stream PublishFrameRequest -> stream PublishFrameResponse"

@@ -126,7 +126,9 @@ def test_every_enum_value_occurs_in_some_golden_file() -> None:
     for message in all_golden_messages():
         for field in message.DESCRIPTOR.fields:
             if field.enum_type is not None:
-                found.add((field.enum_type.name, getattr(message, field.name)))
+                value = getattr(message, field.name)
+                for number in value if field.is_repeated else [value]:
+                    found.add((field.enum_type.name, number))
     wanted = {
         (name, value.number)
         for schema in SCHEMAS

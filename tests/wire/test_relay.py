@@ -23,6 +23,7 @@ from compass_agent.wire import (
     item_to_subscriber_frame,
 )
 from compass_agent.wire import relay as relay_module
+from compass_agent.wire.malformed import MalformedRequestError
 from compass_agent.wire.relay import Encoded, Relay, Subscription, subscription_from_bytes
 from writing_logs import E1, E2, S, failed, state, text
 
@@ -142,8 +143,23 @@ def test_of_the_kinds_that_were_not_asked_for_only_transitions_come() -> None:
         FrameItem(E1, 5, text()),
         CaughtUp(E1),
     ]
-    frames = relayed(items, 0, "session_error", "of_a_later_version")
-    assert [frame.seq for frame in frames] == [2, 3, 4, 0]
+    frames = relayed(items, 0, "session_error")
+    assert [frame.seq for frame in frames] == [2, 3, 5, 0]
+    place = frames[2]
+    assert (place.epoch, place.gap.count, place.HasField("event"), place.state) == (E1, 1, False, 0)
+
+
+@pytest.mark.requirement("G-READ-6")
+@pytest.mark.parametrize("max_batch", [0, 1, 64])
+def test_a_page_of_which_nothing_was_asked_for_moves_the_reader_all_the_same(
+    max_batch: int,
+) -> None:
+    page: list[Item] = [FrameItem(E1, seq, text()) for seq in range(1, 1000)]
+    (frame,) = relayed(page, max_batch, "session_error")
+    assert (frame.epoch, frame.seq) == (E1, 999)
+    assert not frame.HasField("event")
+    late: list[Item] = [FrameItem(E1, 7, text(), late=True)]
+    assert relayed(late, max_batch, "session_error") == []
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 127, 128, 16_300, 16_500, 2_100_000])
@@ -175,13 +191,14 @@ def test_a_subscription_is_read_with_its_defaults_and_its_limits() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"\xff",
         b"",
         SubscribeAgentSessionRequest(session_id="a/b").SerializeToString(),
-        SubscribeAgentSessionRequest(session_id=S, after_epoch="x").SerializeToString(),
+        SubscribeAgentSessionRequest(
+            session_id=S, kinds=["session_error", "errors"]
+        ).SerializeToString(),
     ],
 )
-def test_a_request_that_names_no_session_or_no_place_is_refused(data: bytes) -> None:
+def test_a_request_for_no_session_or_for_no_kind_is_refused(data: bytes) -> None:
     with pytest.raises(OperationError) as caught:
         subscription_from_bytes(data)
     assert caught.value.code is ErrorCode.UNSUPPORTED_INPUT
@@ -233,3 +250,12 @@ def test_what_is_kept_for_other_readers_has_a_bound() -> None:
     assert kept == [1, 3]  # 2 was used longest ago
     encoded.put((S, E1, 4, 4), (bytes(2_000),))
     assert encoded.get((S, E1, 4, 4)) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\xff", SubscribeAgentSessionRequest(session_id=S, after_epoch="x").SerializeToString()],
+)
+def test_a_request_that_cannot_be_read_is_none_of_the_nine(data: bytes) -> None:
+    with pytest.raises(MalformedRequestError):
+        subscription_from_bytes(data)

@@ -187,6 +187,44 @@ def to_subscribers() -> Iterator[tuple[str, Message]]:
     )
 
 
+def about_sessions() -> Iterator[tuple[str, Message]]:
+    """What readers ask about sessions, and what they are told."""
+    session = pb.SessionSummary(
+        session_id="s1",
+        epoch=EPOCH,
+        seq=9,
+        state=pb.AGENT_SESSION_STATE_ERRORED,
+        last_error=pb.SessionError(
+            kind=pb.SESSION_ERROR_KIND_ERROR, message="Overloaded", status=529
+        ),
+        title="Fix the build",
+        agent="pi",
+        version="1.2.3",
+        opened_unix_ms=1767225600000,
+        updated_unix_ms=1767225600123,
+        frames=9,
+        ended=True,
+    )
+    yield (
+        "list_sessions",
+        pb.ListSessionsRequest(
+            limit=50,
+            page_token="more",  # noqa: S106 - no secret
+            states=[pb.AGENT_SESSION_STATE_ERRORED, pb.AGENT_SESSION_STATE_DISCONNECTED],
+            query="build",
+        ),
+    )
+    yield (
+        "listed_sessions",
+        pb.ListSessionsResponse(
+            sessions=[session, pb.SessionSummary(session_id="s2")],
+            next_page_token="more",  # noqa: S106 - no secret
+        ),
+    )
+    yield "get_session", pb.GetSessionRequest(session_id="s1")
+    yield "got_session", pb.GetSessionResponse(session=session)
+
+
 def gateway() -> Iterator[tuple[str, Message]]:
     """What agent processes and a hub say to each other."""
     state = pb.SessionFrame(state=pb.AGENT_SESSION_STATE_STARTING).SerializeToString()
@@ -220,6 +258,16 @@ def gateway() -> Iterator[tuple[str, Message]]:
         PublishFrameRequest(session_id="s1", epoch=EPOCH, batch=3, lost_priority=7),
     )
     yield (
+        "publish_recovered",
+        PublishFrameRequest(
+            session_id="s1",
+            epoch=EPOCH,
+            priority=[SequencedFrame(seq=3, frame=state)],
+            open=SessionOpen(title="Fix the build", recovered=True),
+            batch=1,
+        ),
+    )
+    yield (
         "published",
         PublishFrameResponse(
             session_id="s1", epoch=EPOCH, batch=1, last_priority=1, through=4, late_trace=1
@@ -245,6 +293,7 @@ def samples() -> Iterator[tuple[str, Message]]:
     yield from errors()
     yield from lifecycle()
     yield from to_subscribers()
+    yield from about_sessions()
     yield from gateway()
 
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from compass.v1 import compass_pb2 as compass_dot_v1_dot_compass__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x63ompass/v1/agent_gateway.proto\x12\ncompass.v1\x1a\x18\x63ompass/v1/compass.proto\",\n\x0eSequencedFrame\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\r\n\x05\x66rame\x18\x02 \x01(\x0c\"<\n\x0bSessionOpen\x12\r\n\x05title\x18\x01 \x01(\t\x12\r\n\x05\x61gent\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\"\xab\x02\n\x13PublishFrameRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\t\x12,\n\x08priority\x18\x03 \x03(\x0b\x32\x1a.compass.v1.SequencedFrame\x12)\n\x05trace\x18\x04 \x03(\x0b\x32\x1a.compass.v1.SequencedFrame\x12\x0f\n\x07through\x18\x05 \x01(\x04\x12\x15\n\rprev_priority\x18\x06 \x01(\x04\x12%\n\x04open\x18\x07 \x01(\x0b\x32\x17.compass.v1.SessionOpen\x12#\n\x03\x65nd\x18\x08 \x01(\x0b\x32\x16.compass.v1.SessionEnd\x12\r\n\x05\x62\x61tch\x18\t \x01(\x04\x12\x15\n\rlost_priority\x18\n \x01(\x04\"\xb8\x01\n\x14PublishFrameResponse\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\t\x12\r\n\x05\x62\x61tch\x18\x03 \x01(\x04\x12\x15\n\rlast_priority\x18\x04 \x01(\x04\x12\x0f\n\x07through\x18\x05 \x01(\x04\x12\x12\n\nlate_trace\x18\x06 \x01(\x04\x12\x14\n\x0cmissing_from\x18\x07 \x01(\x04\x12\x0e\n\x06sealed\x18\x08 \x01(\x08\x12\x0c\n\x04\x63ode\x18\t \x01(\t2l\n\x13\x41gentGatewayService\x12U\n\x0cPublishFrame\x12\x1f.compass.v1.PublishFrameRequest\x1a .compass.v1.PublishFrameResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1e\x63ompass/v1/agent_gateway.proto\x12\ncompass.v1\x1a\x18\x63ompass/v1/compass.proto\",\n\x0eSequencedFrame\x12\x0b\n\x03seq\x18\x01 \x01(\x04\x12\r\n\x05\x66rame\x18\x02 \x01(\x0c\"O\n\x0bSessionOpen\x12\r\n\x05title\x18\x01 \x01(\t\x12\r\n\x05\x61gent\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x11\n\trecovered\x18\x10 \x01(\x08\"\xab\x02\n\x13PublishFrameRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\t\x12,\n\x08priority\x18\x03 \x03(\x0b\x32\x1a.compass.v1.SequencedFrame\x12)\n\x05trace\x18\x04 \x03(\x0b\x32\x1a.compass.v1.SequencedFrame\x12\x0f\n\x07through\x18\x05 \x01(\x04\x12\x15\n\rprev_priority\x18\x06 \x01(\x04\x12%\n\x04open\x18\x07 \x01(\x0b\x32\x17.compass.v1.SessionOpen\x12#\n\x03\x65nd\x18\x08 \x01(\x0b\x32\x16.compass.v1.SessionEnd\x12\r\n\x05\x62\x61tch\x18\t \x01(\x04\x12\x15\n\rlost_priority\x18\n \x01(\x04\"\xb8\x01\n\x14PublishFrameResponse\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05\x65poch\x18\x02 \x01(\t\x12\r\n\x05\x62\x61tch\x18\x03 \x01(\x04\x12\x15\n\rlast_priority\x18\x04 \x01(\x04\x12\x0f\n\x07through\x18\x05 \x01(\x04\x12\x12\n\nlate_trace\x18\x06 \x01(\x04\x12\x14\n\x0cmissing_from\x18\x07 \x01(\x04\x12\x0e\n\x06sealed\x18\x08 \x01(\x08\x12\x0c\n\x04\x63ode\x18\t \x01(\t2l\n\x13\x41gentGatewayService\x12U\n\x0cPublishFrame\x12\x1f.compass.v1.PublishFrameRequest\x1a .compass.v1.PublishFrameResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,11 +35,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SEQUENCEDFRAME']._serialized_start=72
   _globals['_SEQUENCEDFRAME']._serialized_end=116
   _globals['_SESSIONOPEN']._serialized_start=118
-  _globals['_SESSIONOPEN']._serialized_end=178
-  _globals['_PUBLISHFRAMEREQUEST']._serialized_start=181
-  _globals['_PUBLISHFRAMEREQUEST']._serialized_end=480
-  _globals['_PUBLISHFRAMERESPONSE']._serialized_start=483
-  _globals['_PUBLISHFRAMERESPONSE']._serialized_end=667
-  _globals['_AGENTGATEWAYSERVICE']._serialized_start=669
-  _globals['_AGENTGATEWAYSERVICE']._serialized_end=777
+  _globals['_SESSIONOPEN']._serialized_end=197
+  _globals['_PUBLISHFRAMEREQUEST']._serialized_start=200
+  _globals['_PUBLISHFRAMEREQUEST']._serialized_end=499
+  _globals['_PUBLISHFRAMERESPONSE']._serialized_start=502
+  _globals['_PUBLISHFRAMERESPONSE']._serialized_end=686
+  _globals['_AGENTGATEWAYSERVICE']._serialized_start=688
+  _globals['_AGENTGATEWAYSERVICE']._serialized_end=796
 # @@protoc_insertion_point(module_scope)

@@ -54,22 +54,28 @@ class SessionOpen(_message.Message):
     TITLE_FIELD_NUMBER: _builtins.int
     AGENT_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
+    RECOVERED_FIELD_NUMBER: _builtins.int
     title: _builtins.str
     """For a person."""
     agent: _builtins.str
     """The agent's name."""
     version: _builtins.str
     """The agent's version."""
+    recovered: _builtins.bool
+    """The writer is gone, and somebody else delivers what it left. Every message of such a delivery
+    says so. One whose `batch` is 0 opens nothing; it says that the writer is gone.
+    """
     def __init__(
         self,
         *,
         title: _builtins.str = ...,
         agent: _builtins.str = ...,
         version: _builtins.str = ...,
+        recovered: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "title", b"title", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "recovered", b"recovered", "title", b"title", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -913,3 +913,185 @@ class SubscribeAgentSessionRequest(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__follow) -> _WhichOneofReturnType__follow | None: ...
 
 Global___SubscribeAgentSessionRequest: _TypeAlias = SubscribeAgentSessionRequest  # noqa: Y015
+
+@_typing.final
+class SessionSummary(_message.Message):
+    """SessionSummary is where a session stands. It follows transitions and errors the moment they are
+    stored, ahead of what readers may read.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    EPOCH_FIELD_NUMBER: _builtins.int
+    SEQ_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    LAST_ERROR_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    AGENT_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    OPENED_UNIX_MS_FIELD_NUMBER: _builtins.int
+    UPDATED_UNIX_MS_FIELD_NUMBER: _builtins.int
+    FRAMES_FIELD_NUMBER: _builtins.int
+    ENDED_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    epoch: _builtins.str
+    """Its current epoch."""
+    seq: _builtins.int
+    """The last `seq` of it that can be read now: with the epoch, the cursor behind all there is."""
+    state: Global___AgentSessionState.ValueType
+    """DISCONNECTED when the writer is gone."""
+    title: _builtins.str
+    """For a person; may be empty."""
+    agent: _builtins.str
+    """The agent's name; may be empty."""
+    version: _builtins.str
+    """The agent's version; may be empty."""
+    opened_unix_ms: _builtins.int
+    """When the current epoch was opened, in milliseconds since 1970-01-01 UTC."""
+    updated_unix_ms: _builtins.int
+    """When something was stored last, likewise."""
+    frames: _builtins.int
+    """How many frames are stored, over all epochs."""
+    ended: _builtins.bool
+    """Whether the current epoch ended."""
+    @_builtins.property
+    def last_error(self) -> Global___SessionError:
+        """What went wrong last. Absent once later work began."""
+
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        epoch: _builtins.str = ...,
+        seq: _builtins.int = ...,
+        state: Global___AgentSessionState.ValueType = ...,
+        last_error: Global___SessionError | None = ...,
+        title: _builtins.str = ...,
+        agent: _builtins.str = ...,
+        version: _builtins.str = ...,
+        opened_unix_ms: _builtins.int = ...,
+        updated_unix_ms: _builtins.int = ...,
+        frames: _builtins.int = ...,
+        ended: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["last_error", b"last_error"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "ended", b"ended", "epoch", b"epoch", "frames", b"frames", "last_error", b"last_error", "opened_unix_ms", b"opened_unix_ms", "seq", b"seq", "session_id", b"session_id", "state", b"state", "title", b"title", "updated_unix_ms", b"updated_unix_ms", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SessionSummary: _TypeAlias = SessionSummary  # noqa: Y015
+
+@_typing.final
+class ListSessionsRequest(_message.Message):
+    """ListSessionsRequest says which sessions to list."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LIMIT_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    STATES_FIELD_NUMBER: _builtins.int
+    QUERY_FIELD_NUMBER: _builtins.int
+    limit: _builtins.int
+    """Sessions a page at most; 0: as many as the hub likes. A page may hold fewer."""
+    page_token: _builtins.str
+    """The `next_page_token` of the page before; empty: the first page."""
+    query: _builtins.str
+    """Only sessions with this text in id, title, agent or failure, whatever the case; empty: any."""
+    @_builtins.property
+    def states(self) -> _containers.RepeatedScalarFieldContainer[Global___AgentSessionState.ValueType]:
+        """Only sessions in one of these states; empty: in any."""
+
+    def __init__(
+        self,
+        *,
+        limit: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+        states: _abc.Iterable[Global___AgentSessionState.ValueType] | None = ...,
+        query: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "page_token", b"page_token", "query", b"query", "states", b"states"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSessionsRequest: _TypeAlias = ListSessionsRequest  # noqa: Y015
+
+@_typing.final
+class ListSessionsResponse(_message.Message):
+    """ListSessionsResponse is one page. A session that is updated while pages are read moves to the
+    front, and may be missing from the pages that follow.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSIONS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Asks for the page behind; empty: there is none."""
+    @_builtins.property
+    def sessions(self) -> _containers.RepeatedCompositeFieldContainer[Global___SessionSummary]:
+        """The sessions."""
+
+    def __init__(
+        self,
+        *,
+        sessions: _abc.Iterable[Global___SessionSummary] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "sessions", b"sessions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListSessionsResponse: _TypeAlias = ListSessionsResponse  # noqa: Y015
+
+@_typing.final
+class GetSessionRequest(_message.Message):
+    """GetSessionRequest names a session."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """The session."""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSessionRequest: _TypeAlias = GetSessionRequest  # noqa: Y015
+
+@_typing.final
+class GetSessionResponse(_message.Message):
+    """GetSessionResponse is where the session stands."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def session(self) -> Global___SessionSummary:
+        """The session."""
+
+    def __init__(
+        self,
+        *,
+        session: Global___SessionSummary | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session", b"session"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetSessionResponse: _TypeAlias = GetSessionResponse  # noqa: Y015

@@ -40,6 +40,16 @@ class CompassServiceStub:
                 request_serializer=compass_dot_v1_dot_compass__pb2.SubscribeAgentSessionRequest.SerializeToString,
                 response_deserializer=compass_dot_v1_dot_compass__pb2.AgentSessionFrame.FromString,
                 _registered_method=True)
+        self.ListSessions = channel.unary_unary(
+                '/compass.v1.CompassService/ListSessions',
+                request_serializer=compass_dot_v1_dot_compass__pb2.ListSessionsRequest.SerializeToString,
+                response_deserializer=compass_dot_v1_dot_compass__pb2.ListSessionsResponse.FromString,
+                _registered_method=True)
+        self.GetSession = channel.unary_unary(
+                '/compass.v1.CompassService/GetSession',
+                request_serializer=compass_dot_v1_dot_compass__pb2.GetSessionRequest.SerializeToString,
+                response_deserializer=compass_dot_v1_dot_compass__pb2.GetSessionResponse.FromString,
+                _registered_method=True)
 
 
 class CompassServiceServicer:
@@ -57,6 +67,21 @@ class CompassServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListSessions(self, request, context):
+        """ListSessions returns a page of the sessions: those in ERRORED first, and within that the last
+        updated first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetSession(self, request, context):
+        """GetSession returns where one session stands.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CompassServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -64,6 +89,16 @@ def add_CompassServiceServicer_to_server(servicer, server):
                     servicer.SubscribeAgentSession,
                     request_deserializer=compass_dot_v1_dot_compass__pb2.SubscribeAgentSessionRequest.FromString,
                     response_serializer=compass_dot_v1_dot_compass__pb2.AgentSessionFrame.SerializeToString,
+            ),
+            'ListSessions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListSessions,
+                    request_deserializer=compass_dot_v1_dot_compass__pb2.ListSessionsRequest.FromString,
+                    response_serializer=compass_dot_v1_dot_compass__pb2.ListSessionsResponse.SerializeToString,
+            ),
+            'GetSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSession,
+                    request_deserializer=compass_dot_v1_dot_compass__pb2.GetSessionRequest.FromString,
+                    response_serializer=compass_dot_v1_dot_compass__pb2.GetSessionResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -94,6 +129,60 @@ class CompassService:
             '/compass.v1.CompassService/SubscribeAgentSession',
             compass_dot_v1_dot_compass__pb2.SubscribeAgentSessionRequest.SerializeToString,
             compass_dot_v1_dot_compass__pb2.AgentSessionFrame.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListSessions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/compass.v1.CompassService/ListSessions',
+            compass_dot_v1_dot_compass__pb2.ListSessionsRequest.SerializeToString,
+            compass_dot_v1_dot_compass__pb2.ListSessionsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/compass.v1.CompassService/GetSession',
+            compass_dot_v1_dot_compass__pb2.GetSessionRequest.SerializeToString,
+            compass_dot_v1_dot_compass__pb2.GetSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -44,6 +44,12 @@ class CompassServiceStub:
     The answer's name is frozen: other implementations send and read AgentSessionFrame.
     buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
     """
+    ListSessions: _grpc.UnaryUnaryMultiCallable[_compass_pb2.ListSessionsRequest, _compass_pb2.ListSessionsResponse]
+    """ListSessions returns a page of the sessions: those in ERRORED first, and within that the last
+    updated first.
+    """
+    GetSession: _grpc.UnaryUnaryMultiCallable[_compass_pb2.GetSessionRequest, _compass_pb2.GetSessionResponse]
+    """GetSession returns where one session stands."""
 
 @_typing.type_check_only
 class CompassServiceAsyncStub(CompassServiceStub):
@@ -57,6 +63,12 @@ class CompassServiceAsyncStub(CompassServiceStub):
     The answer's name is frozen: other implementations send and read AgentSessionFrame.
     buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
     """
+    ListSessions: _aio.UnaryUnaryMultiCallable[_compass_pb2.ListSessionsRequest, _compass_pb2.ListSessionsResponse]  # type: ignore[assignment]
+    """ListSessions returns a page of the sessions: those in ERRORED first, and within that the last
+    updated first.
+    """
+    GetSession: _aio.UnaryUnaryMultiCallable[_compass_pb2.GetSessionRequest, _compass_pb2.GetSessionResponse]  # type: ignore[assignment]
+    """GetSession returns where one session stands."""
 
 class CompassServiceServicer(metaclass=_abc_1.ABCMeta):
     """CompassService lets subscribers follow the sessions of running agents."""
@@ -73,5 +85,23 @@ class CompassServiceServicer(metaclass=_abc_1.ABCMeta):
         The answer's name is frozen: other implementations send and read AgentSessionFrame.
         buf:lint:ignore RPC_RESPONSE_STANDARD_NAME
         """
+
+    @_abc_1.abstractmethod
+    def ListSessions(
+        self,
+        request: _compass_pb2.ListSessionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_compass_pb2.ListSessionsResponse, _abc.Awaitable[_compass_pb2.ListSessionsResponse]]:
+        """ListSessions returns a page of the sessions: those in ERRORED first, and within that the last
+        updated first.
+        """
+
+    @_abc_1.abstractmethod
+    def GetSession(
+        self,
+        request: _compass_pb2.GetSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_compass_pb2.GetSessionResponse, _abc.Awaitable[_compass_pb2.GetSessionResponse]]:
+        """GetSession returns where one session stands."""
 
 def add_CompassServiceServicer_to_server(servicer: CompassServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -11,6 +11,10 @@ __all__ = (
     "AgentSessionState",
     "AgentToolCallStatus",
     "CompassServiceStub",
+    "GetSessionRequest",
+    "GetSessionResponse",
+    "ListSessionsRequest",
+    "ListSessionsResponse",
     "PublishFrameRequest",
     "PublishFrameResponse",
     "SequencedFrame",
@@ -31,6 +35,7 @@ __all__ = (
     "SessionPrompt",
     "SessionReset",
     "SessionResetReason",
+    "SessionSummary",
     "SessionThinking",
     "SessionToolCall",
     "SessionToolCallUpdate",
@@ -476,6 +481,91 @@ class AgentSessionFrame(betterproto2.Message):
 
 
 default_message_pool.register_message("compass.v1", "AgentSessionFrame", AgentSessionFrame)
+
+
+@dataclass(eq=False, repr=False)
+class GetSessionRequest(betterproto2.Message):
+    """
+    GetSessionRequest names a session.
+    """
+
+    session_id: "str" = betterproto2.field(1, betterproto2.TYPE_STRING)
+    """
+    The session.
+    """
+
+
+default_message_pool.register_message("compass.v1", "GetSessionRequest", GetSessionRequest)
+
+
+@dataclass(eq=False, repr=False)
+class GetSessionResponse(betterproto2.Message):
+    """
+    GetSessionResponse is where the session stands.
+    """
+
+    session: "SessionSummary | None" = betterproto2.field(
+        1, betterproto2.TYPE_MESSAGE, optional=True
+    )
+    """
+    The session.
+    """
+
+
+default_message_pool.register_message("compass.v1", "GetSessionResponse", GetSessionResponse)
+
+
+@dataclass(eq=False, repr=False)
+class ListSessionsRequest(betterproto2.Message):
+    """
+    ListSessionsRequest says which sessions to list.
+    """
+
+    limit: "int" = betterproto2.field(1, betterproto2.TYPE_UINT32)
+    """
+    Sessions a page at most; 0: as many as the hub likes. A page may hold fewer.
+    """
+
+    page_token: "str" = betterproto2.field(2, betterproto2.TYPE_STRING)
+    """
+    The `next_page_token` of the page before; empty: the first page.
+    """
+
+    states: "list[AgentSessionState]" = betterproto2.field(3, betterproto2.TYPE_ENUM, repeated=True)
+    """
+    Only sessions in one of these states; empty: in any.
+    """
+
+    query: "str" = betterproto2.field(4, betterproto2.TYPE_STRING)
+    """
+    Only sessions with this text in id, title, agent or failure, whatever the case; empty: any.
+    """
+
+
+default_message_pool.register_message("compass.v1", "ListSessionsRequest", ListSessionsRequest)
+
+
+@dataclass(eq=False, repr=False)
+class ListSessionsResponse(betterproto2.Message):
+    """
+    ListSessionsResponse is one page. A session that is updated while pages are read moves to the
+    front, and may be missing from the pages that follow.
+    """
+
+    sessions: "list[SessionSummary]" = betterproto2.field(
+        1, betterproto2.TYPE_MESSAGE, repeated=True
+    )
+    """
+    The sessions.
+    """
+
+    next_page_token: "str" = betterproto2.field(2, betterproto2.TYPE_STRING)
+    """
+    Asks for the page behind; empty: there is none.
+    """
+
+
+default_message_pool.register_message("compass.v1", "ListSessionsResponse", ListSessionsResponse)
 
 
 @dataclass(eq=False, repr=False)
@@ -955,6 +1045,12 @@ class SessionOpen(betterproto2.Message):
     The agent's version.
     """
 
+    recovered: "bool" = betterproto2.field(16, betterproto2.TYPE_BOOL)
+    """
+    The writer is gone, and somebody else delivers what it left. Every message of such a delivery
+    says so. One whose `batch` is 0 opens nothing; it says that the writer is gone.
+    """
+
 
 default_message_pool.register_message("compass.v1", "SessionOpen", SessionOpen)
 
@@ -1011,6 +1107,81 @@ class SessionReset(betterproto2.Message):
 
 
 default_message_pool.register_message("compass.v1", "SessionReset", SessionReset)
+
+
+@dataclass(eq=False, repr=False)
+class SessionSummary(betterproto2.Message):
+    """
+    SessionSummary is where a session stands. It follows transitions and errors the moment they are
+    stored, ahead of what readers may read.
+    """
+
+    session_id: "str" = betterproto2.field(1, betterproto2.TYPE_STRING)
+    """
+    The session.
+    """
+
+    epoch: "str" = betterproto2.field(2, betterproto2.TYPE_STRING)
+    """
+    Its current epoch.
+    """
+
+    seq: "int" = betterproto2.field(3, betterproto2.TYPE_UINT64)
+    """
+    The last `seq` of it that can be read now: with the epoch, the cursor behind all there is.
+    """
+
+    state: "AgentSessionState" = betterproto2.field(
+        4, betterproto2.TYPE_ENUM, default_factory=lambda: AgentSessionState(0)
+    )
+    """
+    DISCONNECTED when the writer is gone.
+    """
+
+    last_error: "SessionError | None" = betterproto2.field(
+        5, betterproto2.TYPE_MESSAGE, optional=True
+    )
+    """
+    What went wrong last. Absent once later work began.
+    """
+
+    title: "str" = betterproto2.field(6, betterproto2.TYPE_STRING)
+    """
+    For a person; may be empty.
+    """
+
+    agent: "str" = betterproto2.field(7, betterproto2.TYPE_STRING)
+    """
+    The agent's name; may be empty.
+    """
+
+    version: "str" = betterproto2.field(8, betterproto2.TYPE_STRING)
+    """
+    The agent's version; may be empty.
+    """
+
+    opened_unix_ms: "int" = betterproto2.field(9, betterproto2.TYPE_INT64)
+    """
+    When the current epoch was opened, in milliseconds since 1970-01-01 UTC.
+    """
+
+    updated_unix_ms: "int" = betterproto2.field(10, betterproto2.TYPE_INT64)
+    """
+    When something was stored last, likewise.
+    """
+
+    frames: "int" = betterproto2.field(11, betterproto2.TYPE_UINT64)
+    """
+    How many frames are stored, over all epochs.
+    """
+
+    ended: "bool" = betterproto2.field(12, betterproto2.TYPE_BOOL)
+    """
+    Whether the current epoch ended.
+    """
+
+
+default_message_pool.register_message("compass.v1", "SessionSummary", SessionSummary)
 
 
 @dataclass(eq=False, repr=False)
@@ -1201,3 +1372,46 @@ class CompassServiceStub(betterproto2_grpclib.ServiceStub):
             metadata=metadata,
         ):
             yield response
+
+    async def list_sessions(
+        self,
+        message: "ListSessionsRequest",
+        *,
+        timeout: "float | None" = None,
+        deadline: "Deadline | None" = None,
+        metadata: "MetadataLike | None" = None,
+    ) -> "ListSessionsResponse":
+        """
+        ListSessions returns a page of the sessions: those in ERRORED first, and within that the last
+        updated first.
+        """
+
+        return await self._unary_unary(
+            "/compass.v1.CompassService/ListSessions",
+            message,
+            ListSessionsResponse,
+            timeout=timeout,
+            deadline=deadline,
+            metadata=metadata,
+        )
+
+    async def get_session(
+        self,
+        message: "GetSessionRequest",
+        *,
+        timeout: "float | None" = None,
+        deadline: "Deadline | None" = None,
+        metadata: "MetadataLike | None" = None,
+    ) -> "GetSessionResponse":
+        """
+        GetSession returns where one session stands.
+        """
+
+        return await self._unary_unary(
+            "/compass.v1.CompassService/GetSession",
+            message,
+            GetSessionResponse,
+            timeout=timeout,
+            deadline=deadline,
+            metadata=metadata,
+        )

@@ -6,11 +6,15 @@ __all__ = (
     "add_log_option",
     "add_look_options",
     "log_exists",
+    "open_keeping",
     "open_reading",
+    "open_told",
     "prepare_streams",
+    "require_grpc",
     "say",
     "style_of",
     "terminal_width",
+    "why_refused",
 )
 
 import codecs
@@ -18,24 +22,26 @@ import contextlib
 import io
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import AsyncGenerator
 
+    from compass_agent.errors.codes import OperationError
+    from compass_agent.log import SessionLog
     from compass_agent.log.read import ReadLog
     from compass_agent.view.style import Style
 
 
-def add_log_option(parser: argparse.ArgumentParser) -> None:
-    """Add `--log URL`."""
+def add_log_option(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
+    """Add `--log URL`; a command below another one has `argparse.SUPPRESS` as its default."""
     parser.add_argument(
         "--log",
+        default=default,
         metavar="URL",
-        help="the session log, such as sqlite:PATH (default: $COMPASS_LOG, else the log of"
-        " this user)",
+        help="the session log: sqlite:PATH, or a hub: unix:PATH, grpc://HOST:PORT (default:"
+        " $COMPASS_LOG, else the log of this user)",
     )
 
 
@@ -52,18 +58,89 @@ def add_look_options(parser: argparse.ArgumentParser) -> None:
 
 @contextlib.asynccontextmanager
 async def open_reading(url: str | None) -> AsyncGenerator[ReadLog]:
-    """Open the log at `url` (None: the default) and close it at the end.
+    """Open the log at `url` (None: the default), or that of a hub, and close it at the end.
 
     Raises:
-        OperationError: As `open_log` does.
+        OperationError: As `open_log` does. `permission_denied`: a hub's token cannot be read.
     """
-    from compass_agent.log import open_log  # noqa: PLC0415 - dear to import
+    from compass_agent.log import is_hub, log_url  # noqa: PLC0415 - dear to import
 
-    log = open_log(url)
+    url = log_url(url)
+    log = _hub_reader(url) if is_hub(url) else open_told(url)
     try:
         yield log
     finally:
         await log.aclose()
+
+
+@contextlib.asynccontextmanager
+async def open_keeping(url: str | None) -> AsyncGenerator[SessionLog]:
+    """Open the log at `url` (None: the default), which is to be changed, and close it at the end.
+
+    Raises:
+        OperationError: As `open_log` does. `unsupported_input`: it is a hub.
+    """
+    from compass_agent.errors.codes import ErrorCode, OperationError  # noqa: PLC0415 - dear to import
+    from compass_agent.log import is_hub, log_url  # noqa: PLC0415 - dear to import
+
+    url = log_url(url)
+    if is_hub(url):
+        say("a hub only lets read; name the log that it serves, such as sqlite:PATH")
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+    log = open_told(url)
+    try:
+        yield log
+    finally:
+        await log.aclose()
+
+
+def open_told(url: str | None) -> SessionLog:
+    """Open the log at `url`; a file that another version made is told as such.
+
+    Raises:
+        OperationError: As `open_log` does.
+    """
+    from compass_agent.errors.codes import OperationError  # noqa: PLC0415 - dear to import
+    from compass_agent.log import open_log  # noqa: PLC0415 - dear to import
+
+    try:
+        return open_log(url)
+    except OperationError as error:
+        reason = why_refused(error)
+        if reason is not None:
+            say(reason)
+        raise
+
+
+def why_refused(error: OperationError) -> str | None:
+    """Return what is wrong with the version of a log's file; None: something else is wrong."""
+    from compass_agent.log.sqlite.schema import VersionError  # noqa: PLC0415 - only for this
+
+    return error.reason if isinstance(error, VersionError) else None
+
+
+def require_grpc() -> None:
+    """Check that what a hub needs is installed, or say how to install it.
+
+    Raises:
+        OperationError: `unsupported_input`: it is not.
+    """
+    import importlib.util  # noqa: PLC0415 - only for this
+
+    from compass_agent.errors.codes import ErrorCode, OperationError  # noqa: PLC0415 - dear to import
+
+    if any(importlib.util.find_spec(name) is None for name in ("grpc", "google.rpc")):
+        say("a hub needs gRPC: pip install 'compass-agent[grpc]'")
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+
+
+def _hub_reader(url: str) -> ReadLog:
+    require_grpc()
+    from compass_agent.log.hubs import hub_way  # noqa: PLC0415 - dear to import
+    from compass_agent.services.grpc import HubReader  # noqa: PLC0415 - only who reads from a hub
+
+    target, token = hub_way(url)
+    return HubReader(target, token, tell=say)
 
 
 def log_exists(url: str | None) -> bool:
@@ -72,10 +149,10 @@ def log_exists(url: str | None) -> bool:
     Raises:
         OperationError: `unsupported_input`: no such kind of log in this version.
     """
-    from compass_agent.log import log_url  # noqa: PLC0415 - dear to import
+    from compass_agent.log import log_file, log_url  # noqa: PLC0415 - dear to import
 
-    scheme, _, path = log_url(url).partition(":")
-    return scheme != "sqlite" or Path(path).expanduser().exists()
+    path = log_file(log_url(url))
+    return path is None or path.exists()
 
 
 def prepare_streams() -> None:

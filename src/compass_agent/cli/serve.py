@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from compass_agent.cli.options import add_log_option, say
+from compass_agent.cli.options import add_log_option, open_told, require_grpc, say
 from compass_agent.errors.codes import ErrorCode, OperationError
 
 if TYPE_CHECKING:
@@ -86,9 +86,7 @@ def run(options: argparse.Namespace) -> int:
         together = "--listen and --token-file go together, and --http and --token-file do"
         options.usage_error(together)
     token = None if options.token_file is None else _token(options.token_file)
-    if importlib.util.find_spec("grpc") is None:
-        say("a hub needs gRPC: pip install 'compass-agent[grpc]'")
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+    require_grpc()
     web = all(importlib.util.find_spec(name) is not None for name in ("starlette", "uvicorn"))
     if options.http is not None and not web:
         say("HTTP needs more: pip install 'compass-agent[serve]'")
@@ -131,10 +129,10 @@ class _Places:
 
 
 async def _open_and_serve(url: str | None, places: _Places) -> int:
-    from compass_agent.log import log_url, open_log  # noqa: PLC0415 - dear to import
+    from compass_agent.log import log_url  # noqa: PLC0415 - dear to import
     from compass_agent.services.sockets import SocketRefusedError  # noqa: PLC0415 - likewise
 
-    log = open_log(url)
+    log = open_told(url)
     try:
         await _serve(log, log_url(url), places)
     except SocketRefusedError as error:
@@ -150,6 +148,7 @@ async def _serve(log: SessionLog, log_name: str, places: _Places) -> None:
 
     from compass_agent.runtime.hub import running_hub  # noqa: PLC0415 - likewise
     from compass_agent.runtime.journals import deliver_all, keep_delivering  # noqa: PLC0415 - likewise
+    from compass_agent.runtime.upkeep import keep_pruned  # noqa: PLC0415 - likewise
     from compass_agent.transport import LocalTransport  # noqa: PLC0415 - likewise
 
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
@@ -164,6 +163,7 @@ async def _serve(log: SessionLog, log_name: str, places: _Places) -> None:
             tasks.start_soon(keep_delivering, [log_name, *urls], LocalTransport(log))
             for address in addresses:
                 say(f"serving HTTP at {address}")
+            tasks.start_soon(keep_pruned, log)
             for url in urls:
                 say(f"listening at {url}; to publish there: compass run --log {url} -- CMD")
             async for _ in signals:

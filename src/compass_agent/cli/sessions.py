@@ -1,4 +1,7 @@
-"""`compass sessions`: every session on a line, failed ones first, with what went wrong."""
+"""`compass sessions`: every session on a line, failed ones first, with what went wrong.
+
+`compass sessions rm` and `compass sessions prune` remove some.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from compass_agent.cli import sessions_prune, sessions_rm
 from compass_agent.cli.exits import EXIT_OK
 from compass_agent.cli.options import (
     add_log_option,
@@ -41,6 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"show at most this many, 0 for all (default: {_LIMIT}, with --json all)",
     )
     add_look_options(parser)
+    commands = parser.add_subparsers(title="what else can be done", metavar="COMMAND")
+    for module in (sessions_rm, sessions_prune):
+        command = commands.add_parser(
+            module.NAME, help=module.HELP, description=module.HELP, allow_abbrev=False
+        )
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
 
 
 def run(options: argparse.Namespace) -> int:

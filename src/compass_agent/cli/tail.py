@@ -13,7 +13,8 @@ import time
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
-from compass_agent.cli.exits import EXIT_NOT_ONE, CommandError, session_exit
+from compass_agent.cli.exits import session_exit
+from compass_agent.cli.naming import SESSION_HELP, refuse_ambiguous
 from compass_agent.cli.options import (
     add_log_option,
     add_look_options,
@@ -39,11 +40,7 @@ _LONGEST_WAIT_S = 86_400.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command to `parser`."""
-    parser.add_argument(
-        "session",
-        metavar="SESSION",
-        help="an id, the beginning of one id alone, or @last for the one that was updated last",
-    )
+    parser.add_argument("session", metavar="SESSION", help=SESSION_HELP)
     add_log_option(parser)
     parser.add_argument("--no-follow", action="store_true", help="stop at the end of what is there")
     parser.add_argument(
@@ -128,7 +125,7 @@ async def _find(log: ReadLog, options: argparse.Namespace) -> SessionSummary:
         try:
             found = await resolve_session(log, options.session)
         except OperationError as error:
-            await _refuse_ambiguous(log, options.session)
+            await refuse_ambiguous(log, options.session)
             absent = error.code is ErrorCode.NOT_FOUND and options.session != LAST
             if not absent or anyio.current_time() >= deadline:
                 raise
@@ -140,16 +137,6 @@ async def _find(log: ReadLog, options: argparse.Namespace) -> SessionSummary:
             told = True
             say(f"there is no session {options.session} yet; waiting up to {wait:g} s for it")
         await anyio.sleep(_POLL_S)
-
-
-async def _refuse_ambiguous(log: ReadLog, text: str) -> None:
-    """Raise CommandError when `text` begins the ids of several sessions."""
-    fitting = sorted(s.session for s in await log.sessions() if s.session.startswith(text))
-    if len(fitting) > 1:
-        some = ", ".join(fitting[:3]) + (", …" if len(fitting) > 3 else "")  # noqa: PLR2004 - enough to tell
-        raise CommandError(
-            f"{text} begins the ids of {len(fitting)} sessions: {some}", EXIT_NOT_ONE
-        )
 
 
 class _Printer(Protocol):

@@ -19,7 +19,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import CommandError
-from compass_agent.cli.options import say
+from compass_agent.cli.options import say, why_refused
 from compass_agent.errors import OperationError
 from compass_agent.frames import AgentSessionState, check_session_id
 from compass_agent.log import is_hub, log_url, open_log
@@ -92,7 +92,7 @@ async def unusable_log(options: argparse.Namespace) -> OperationError | None:
     try:
         await open_log(url).aclose()
     except OperationError as error:
-        say(f"{url}: {error.message}")
+        say(f"{url}: {why_refused(error) or error.message}")
         return error
     return None
 
@@ -103,8 +103,6 @@ def tell_session(options: argparse.Namespace, session: Session) -> None:
         say("COMPASS_OFF is set: nothing is recorded")
     elif options.quiet:
         return
-    elif is_hub(log_url(options.log)):
-        say(f"session {session.session_id}, published to {log_url(options.log)}")
     else:
         log = f" --log {shlex.quote(options.log)}" if options.log else ""
         say(f"session {session.session_id}; to follow it: compass tail {session.session_id}{log}")

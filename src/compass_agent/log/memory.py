@@ -5,15 +5,16 @@ from __future__ import annotations
 __all__ = ("MemoryLog",)
 
 import threading
-from bisect import bisect_right, insort
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from anyio.lowlevel import checkpoint
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import check_session_id
-from compass_agent.log.reading import PAGE_BYTES, View
+from compass_agent.log.memory_epoch import MemoryEpoch, MemorySession
+from compass_agent.log.reading import View
+from compass_agent.log.retention import KeptSession, Pruned, Retention, expired, oldest_first
 from compass_agent.log.rules import (
     check_epoch,
     close_head,
@@ -23,69 +24,17 @@ from compass_agent.log.rules import (
     seal,
     summarise,
 )
+from compass_agent.log.schedule import Due, Schedule
 from compass_agent.log.stream import PageStream, wall_ms
 from compass_agent.log.wake import Wake
-from compass_agent.wire import FrameItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from compass_agent.frames import Cursor
-    from compass_agent.log.epoch import EpochHead
     from compass_agent.log.read import SessionSummary
     from compass_agent.log.reading import Place
     from compass_agent.wire import Answer, Batch, SessionMeta
-
-
-@dataclass(slots=True)
-class _Epoch:
-    """An epoch and its two lanes in one ascending list of places."""
-
-    head: EpochHead
-    seqs: list[int] = field(default_factory=list[int])
-    frames: dict[int, FrameItem] = field(default_factory=dict[int, FrameItem])
-
-    def store(self, frames: Iterable[tuple[int, bytes]], *, priority: bool) -> int:
-        """Store what is not stored yet; return how many frames that were."""
-        before = len(self.frames)
-        for seq, data in frames:
-            if seq not in self.frames:
-                self.frames[seq] = FrameItem(self.head.epoch, seq, data, priority)
-                insort(self.seqs, seq)
-        return len(self.frames) - before
-
-    def page(self, after: int, page_frames: int) -> tuple[list[FrameItem], bool]:
-        """Return frames above `after` up to the watermark, and whether these are all of them."""
-        first = bisect_right(self.seqs, after)
-        last = bisect_right(self.seqs, self.head.through)
-        rows: list[FrameItem] = []
-        size = 0
-        for seq in self.seqs[first : min(last, first + page_frames)]:
-            rows.append(self.frames[seq])
-            size += len(rows[-1].data)
-            if size >= PAGE_BYTES:
-                break
-        return rows, len(rows) >= last - first
-
-
-@dataclass(slots=True)
-class _Session:
-    """The epochs in their order, and the frames that came behind readers, in theirs."""
-
-    epochs: list[_Epoch] = field(default_factory=list[_Epoch])
-    behind: list[FrameItem] = field(default_factory=list[FrameItem])
-
-    def index(self, epoch: str | None) -> int | None:
-        """Return where `epoch` stands in the order."""
-        for index, known in enumerate(self.epochs):
-            if known.head.epoch == epoch:
-                return index
-        return None
-
-    def epoch(self, epoch: str) -> _Epoch | None:
-        """Return the epoch of that name."""
-        index = self.index(epoch)
-        return None if index is None else self.epochs[index]
 
 
 class MemoryLog:
@@ -94,14 +43,27 @@ class MemoryLog:
     Args:
         now_ms: Gives milliseconds since 1970-01-01 UTC.
         ahead_s: How long to wait for a watermark that is below a reader's cursor, in seconds.
+        retention: What is kept; None: what `Retention()` says.
     """
 
-    def __init__(self, *, now_ms: Callable[[], int] | None = None, ahead_s: float = 2.0) -> None:
+    def __init__(
+        self,
+        *,
+        now_ms: Callable[[], int] | None = None,
+        ahead_s: float = 2.0,
+        retention: Retention | None = None,
+    ) -> None:
         self._lock = threading.Lock()
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[str, MemorySession] = {}
         self.wake = Wake()
         self.now_ms = now_ms or wall_ms
         self.ahead_s = ahead_s
+        self.keep(retention or Retention())
+
+    def keep(self, retention: Retention) -> None:
+        """Keep what `retention` says from now on."""
+        self.retention = retention
+        self._schedule = Schedule(retention)
 
     async def open(
         self, session: str, epoch: str, meta: SessionMeta | None = None, *, recovered: bool = False
@@ -112,10 +74,10 @@ class MemoryLog:
         await checkpoint()
         now = self.now_ms()
         with self._lock:
-            known = self._sessions.setdefault(session, _Session())
+            known = self._sessions.setdefault(session, MemorySession())
             if known.index(epoch) is not None:
                 return
-            new = _Epoch(new_head(epoch, meta, now))
+            new = MemoryEpoch(new_head(epoch, meta, now))
             current = known.epochs[-1].head if known.epochs else None
             if goes_behind(current, now, recovered=recovered):
                 new.head = seal(new.head)
@@ -134,15 +96,20 @@ class MemoryLog:
             epoch = known.epoch(batch.epoch) if known else None
             if known is None or epoch is None:
                 raise OperationError(ErrorCode.NOT_FOUND)
-            applied = decide(epoch.head, batch, self.now_ms())
+            now = self.now_ms()
+            applied = decide(epoch.head, batch, now)
             if applied.head is None:
                 return applied.answer
             stored = epoch.store(applied.priority, priority=True)
             stored += epoch.store(applied.trace, priority=False)
+            if applied.trace:
+                epoch.note_time(applied.trace[-1][0], now)
             epoch.head = replace(applied.head, frames=epoch.head.frames + stored)
             if applied.behind:
                 known.behind += [epoch.frames[s]._replace(late=True) for s, _ in applied.priority]
-        self.wake.fire(batch.session)
+            gone = self._keep_small(batch, now)
+        for session in (batch.session, *gone):
+            self.wake.fire(session)
         return applied.answer
 
     async def renew(self, epochs: Iterable[tuple[str, str]], seconds: float = 10.0) -> None:
@@ -188,7 +155,7 @@ class MemoryLog:
                 following[0].head.epoch if following else None,
                 rows,
                 complete,
-                late=_passed(known, index, place),
+                late=known.passed(index, place),
                 arrivals=len(known.behind),
             )
 
@@ -216,6 +183,49 @@ class MemoryLog:
                 raise OperationError(ErrorCode.NOT_FOUND)
         self.wake.fire(session)
 
+    async def prune(self, retention: Retention | None = None, *, dry_run: bool = False) -> Pruned:
+        """As in `KeepLog`."""
+        await checkpoint()
+        with self._lock:
+            pruned = self._prune(retention or self.retention, self.now_ms(), dry_run=dry_run)
+        for session in () if dry_run else pruned.removed:
+            self.wake.fire(session)
+        return pruned
+
+    def _keep_small(self, batch: Batch, now_ms: int) -> tuple[str, ...]:
+        """Do what is due behind an append; return the sessions that are gone. Locked."""
+        size = sum(len(data) for _, data in batch.trace)
+        due = self._schedule.appended(batch.session, len(batch.trace), size, now_ms)
+        if Due.TEND in due:
+            return self._prune(self.retention, now_ms).removed
+        if Due.TRIM in due:
+            self._sessions[batch.session].trim(self.retention, now_ms)
+        return ()
+
+    def _prune(self, retention: Retention, now_ms: int, *, dry_run: bool = False) -> Pruned:
+        kept = [
+            KeptSession(session, known.over_since(now_ms))
+            for session, known in self._sessions.items()
+        ]
+        late = expired(kept, retention, now_ms)
+        before = after = sum(known.size for known in self._sessions.values())
+        most = retention.total_bytes
+        removed: list[str] = []
+        for one in oldest_first(kept):
+            if one in late or (most is not None and after > most):
+                after -= self._sessions[one.session].size
+                removed.append(one.session)
+        trimmed: dict[str, int] = {}
+        for session in self._sessions.keys() - removed if retention.trims else ():
+            known = self._sessions[session]
+            frames, size = known.trim(retention, now_ms, dry_run=dry_run)
+            after -= size
+            if frames:
+                trimmed[session] = frames
+        for session in () if dry_run else removed:
+            del self._sessions[session]
+        return Pruned(tuple(removed), trimmed, before, after)
+
     async def close_below(self, session: str, epoch: str) -> None:
         """As in `ReadLog`."""
         await checkpoint()
@@ -231,15 +241,3 @@ class MemoryLog:
     async def aclose(self) -> None:
         """As in `ReadLog`: the memory goes when the log does."""
         await checkpoint()
-
-
-def _passed(known: _Session, index: int, place: Place) -> list[FrameItem]:
-    """Return the frames that arrived since the reader looked, at places that it has passed."""
-    if place.arrivals is None or place.arrivals == len(known.behind):
-        return []
-    older = {epoch.head.epoch for epoch in known.epochs[:index]}
-    return [
-        frame
-        for frame in known.behind[place.arrivals :]
-        if frame.epoch in older or (frame.epoch == place.epoch and frame.seq <= place.seq)
-    ]

@@ -2,34 +2,50 @@
 
 from __future__ import annotations
 
-__all__ = ("SessionLog", "default_path", "default_socket", "is_hub", "log_url", "open_log")
+__all__ = (
+    "SessionLog",
+    "default_path",
+    "default_socket",
+    "is_hub",
+    "log_file",
+    "log_url",
+    "open_log",
+)
 
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.append import AppendLog
 from compass_agent.log.read import ReadLog
+from compass_agent.log.retention import KeepLog, Retention
+from compass_agent.log.settings import parse_settings, split_settings
 
 if TYPE_CHECKING:
     from compass_agent.log.memory import MemoryLog
+    from compass_agent.log.settings import Durability
 
 _SCHEMA_MAJOR = 2
 """Of the SQLite file; kept here too, so that naming the file needs no SQLite."""
 
 _HOST_AND_PORT = re.compile(r"//[^/@\s]+:[0-9]{1,5}", re.ASCII)
 
+_KEEPING = ("memory", "sqlite")
+
 _SHARED: dict[str, MemoryLog] = {}
 
 
-class SessionLog(AppendLog, ReadLog, Protocol):
-    """Both sides of a log."""
+class SessionLog(AppendLog, ReadLog, KeepLog, Protocol):
+    """All sides of a log."""
 
 
 def open_log(
-    url: str | None = None, *, durability: Literal["normal", "full"] = "normal"
+    url: str | None = None,
+    *,
+    durability: Durability = "normal",
+    retention: Retention | None = None,
 ) -> SessionLog:
     """Return the log that `url` names; the caller closes it with `aclose()`.
 
@@ -40,11 +56,18 @@ def open_log(
     | `sqlite:PATH` | the SQLite file; it is made where there is none |
     | None | what `COMPASS_LOG` says; without it, the SQLite file in the state folder |
 
+    Settings may follow, as in `sqlite:PATH?trace_frames=10000&ended_age=7d`: `durability`, and what
+    of `Retention` is to be otherwise: `trace_frames`, `trace_bytes`, `trace_age`, `ended_age`,
+    `total_bytes`, with units (`64MiB`, `12h`) or `none`. They go before the arguments. `sqlite:`
+    with settings and no path is the file in the state folder.
+
     Opening an SQLite file blocks for a few milliseconds.
 
     Args:
         url: Where the log is.
         durability: Of an SQLite file: whether an answer waits for the disk (`"full"`).
+        retention: What is kept; None: what `Retention()` says. It holds for what this log does:
+            others who have the same file open go by theirs.
 
     Raises:
         OperationError: `unsupported_input`: no such kind of log in this version, a hub (which is
@@ -55,14 +78,16 @@ def open_log(
     if is_hub(url):
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
     scheme, _, rest = url.partition(":")
+    rest, settings = split_settings(rest)
+    keep, durability = parse_settings(settings, retention or Retention(), durability)
     if scheme == "memory":
-        return _memory(rest)
+        return _memory(rest, keep, is_said=bool(settings or retention))
     from compass_agent.log.sqlite import SqliteLog  # noqa: PLC0415 - only who opens a file needs SQLite
 
     path = Path(rest).expanduser()
     if path == default_path():
         _make_folders(path)
-    return SqliteLog(path, durability=durability)
+    return SqliteLog(path, durability=durability, retention=keep)
 
 
 def log_url(url: str | None = None) -> str:
@@ -72,21 +97,31 @@ def log_url(url: str | None = None) -> str:
     and `grpc://HOST:PORT`.
 
     Raises:
-        OperationError: `unsupported_input`: no such kind of log in this version.
+        OperationError: `unsupported_input`: no such kind of log, or no such setting.
     """
     url = url or os.environ.get("COMPASS_LOG") or f"sqlite:{default_path()}"
     scheme, colon, rest = url.partition(":")
     if scheme == "unix" and colon:
         path = Path(rest).expanduser() if rest else default_socket()
         return f"unix:{path.absolute()}"
+    rest, settings = split_settings(rest) if scheme in _KEEPING else (rest, "")
+    if scheme == "sqlite" and settings and not rest:
+        rest = str(default_path())
     known = (
         scheme == "memory"
         or (scheme == "sqlite" and rest.strip() and rest[0] != ":")
         or (scheme == "grpc" and _HOST_AND_PORT.fullmatch(rest))
     )
-    if colon and known:
-        return url
-    raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+    if not colon or not known:
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+    parse_settings(settings, Retention(), "normal")
+    return f"{scheme}:{rest}?{settings}" if settings else f"{scheme}:{rest}"
+
+
+def log_file(url: str) -> Path | None:
+    """Return the file of the log that a URL which `log_url` returned names; None: it has none."""
+    scheme, _, rest = url.partition(":")
+    return Path(split_settings(rest)[0]).expanduser() if scheme == "sqlite" else None
 
 
 def is_hub(url: str) -> bool:
@@ -128,9 +163,12 @@ def _make_folders(path: Path) -> None:
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
 
 
-def _memory(name: str) -> MemoryLog:
+def _memory(name: str, retention: Retention, *, is_said: bool) -> MemoryLog:
     from compass_agent.log.memory import MemoryLog  # noqa: PLC0415 - as above
 
     if not name:
-        return MemoryLog()
-    return _SHARED.setdefault(name, MemoryLog())
+        return MemoryLog(retention=retention)
+    log = _SHARED.setdefault(name, MemoryLog(retention=retention))
+    if is_said:
+        log.keep(retention)
+    return log

@@ -15,7 +15,7 @@ import anyio
 from grpc import aio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.services.grpc import Guard, Subscribers
+from compass_agent.services.grpc import Catalog, Guard, Subscribers
 from compass_agent.services.sockets import owned_socket
 from compass_agent.transport.grpc import Ingest
 
@@ -58,7 +58,8 @@ class Hub:
         self.targets: list[str] = []
         self._guard = Guard(token)
         self._server = aio.server(interceptors=[self._guard], options=_OPTIONS)
-        self._server.add_generic_rpc_handlers((self.ingest.handler(), self.subscribers.handler()))
+        services = (self.ingest, self.subscribers, Catalog(log))
+        self._server.add_generic_rpc_handlers([service.handler() for service in services])
 
     def bind(self, target: str) -> None:
         """Bind and listen at `target`, before the hub starts.

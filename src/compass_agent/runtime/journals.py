@@ -21,7 +21,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.log import default_path
+from compass_agent.log import default_path, log_file
 from compass_agent.runtime.delivery import deliver
 from compass_agent.sink.journal import REFUSED, SUFFIX, Journal, lock
 from compass_agent.sink.records import JournalContents, unpack
@@ -53,10 +53,20 @@ def new_journal(head: JournalHead, *, fsync: bool = False) -> Journal | None:
     url = _absolute(head.log)
     if url.startswith("memory:"):
         return None
-    name = f"{_key(url)}-{time.time_ns() // 1_000_000:013d}-{head.epoch}{SUFFIX}"
+    name = f"{_key(url)}-{_next_stamp(url):013d}-{head.epoch}{SUFFIX}"
     journal = Journal(journal_folder() / name, replace(head, log=url), fsync=fsync)
     journal.open()
     return journal
+
+
+def _next_stamp(url: str) -> int:
+    """Return the milliseconds of now, or what is behind all journals of that log.
+
+    They are delivered by their names, and a clock may step back.
+    """
+    now = time.time_ns() // 1_000_000
+    stamps = (path.name.split("-")[1] for path in _find(url))
+    return max([now, *(int(stamp) + 1 for stamp in stamps if stamp.isdecimal())])
 
 
 def _absolute(url: str) -> str:
@@ -64,7 +74,9 @@ def _absolute(url: str) -> str:
     scheme, _, rest = url.partition(":")
     if scheme not in ("sqlite", "unix"):
         return url
-    return f"{scheme}:{os.path.realpath(Path(rest).expanduser())}"
+    # How a log is kept is no part of which one it is.
+    path = (log_file(url) if scheme == "sqlite" else None) or Path(rest).expanduser()
+    return f"{scheme}:{os.path.realpath(path)}"
 
 
 def _key(url: str) -> str:
@@ -147,10 +159,14 @@ class _Free:
     contents: JournalContents | None
 
     def keep_refused(self, why: object) -> None:
-        """Keep the journal where nobody delivers it again."""
+        """Keep the journal where nobody delivers it again; where it is, if it cannot be moved."""
         kept = self.path.with_name(self.path.name + REFUSED)
-        self.path.rename(kept)
-        _logger.warning("the journal %s is kept, not delivered: %s", kept, why)
+        try:
+            self.path.rename(kept)
+        except OSError as error:
+            _logger.warning("%s is not delivered, and cannot be moved: %r", self.path, error)
+        else:
+            _logger.warning("the journal %s is kept, not delivered: %s", kept, why)
 
 
 def _take(path: Path) -> _Free | None:
@@ -196,6 +212,8 @@ async def _deliver(free: _Free, url: str, way: Transport) -> int:
     except OperationError as error:
         if error.code in (ErrorCode.UNSUPPORTED_INPUT, ErrorCode.CONFLICT):
             free.keep_refused(error)
+        elif error.code is ErrorCode.INTERNAL:  # may be of this journal alone
+            _logger.warning("the journal %s stays: %s", free.path, error)
         elif error.code is not ErrorCode.NOT_FOUND:  # the session is being deleted
             raise
     except OSError as error:

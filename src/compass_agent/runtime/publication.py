@@ -13,8 +13,7 @@ from weakref import WeakSet
 import anyio
 from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
-from compass_agent.errors.codes import OperationError
-from compass_agent.log import is_hub
+from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.publish import Pump
 from compass_agent.runtime.journals import deliver_journals, new_journal
 from compass_agent.runtime.shared_log import RENEW_EVERY_S, check_way, shared_log
@@ -49,6 +48,8 @@ def _forget_thread() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_thread)
+
+_FIRST_DELAY_S = 0.05
 
 # The part of the time for closing in which frames are sent; the rest is for closing the log.
 _DRAINING = 0.8
@@ -118,14 +119,15 @@ class Publication:
                 leave.start()
 
     async def _serve(self, closing: anyio.Event) -> None:
-        delay = 0.05
+        delay = _FIRST_DELAY_S
         while True:
             try:
                 async with shared_log(self._url) as shared:
                     await self._publish(shared, closing)
                     return
             except OperationError as error:
-                _logger.warning("the session log could not be opened: %s", error)
+                if delay == _FIRST_DELAY_S:
+                    _logger.warning("the session log could not be opened, trying again: %s", error)
             if closing.is_set():
                 return
             with anyio.move_on_after(delay):
@@ -156,14 +158,26 @@ class _OpeningPublisher:
         self._url = url
         self._meta = meta
         self._opened = False
+        self._sealed = False
 
     async def publish(self, batch: Batch) -> Answer:
         if not self._opened:
-            # The wire to a hub cannot say that a writer is gone; what it left waits for the hub.
-            if not is_hub(self._url):
-                await deliver_journals(self._url, self._transport)
+            await deliver_journals(self._url, self._transport)
             await self._transport.open(batch.session, batch.epoch, self._meta)
             self._opened = True
+        try:
+            answer = await self._transport.publish(batch)
+        except OperationError as error:
+            if error.code is not ErrorCode.NOT_FOUND:
+                raise
+            answer = await self._publish_anew(batch)
+        self._sealed = self._sealed or answer.sealed
+        return answer
+
+    async def _publish_anew(self, batch: Batch) -> Answer:
+        """Publish to a log that has deleted the session: what is told from now on is to be seen."""
+        # A writer whose session was taken over must not take it back from the one at work.
+        await self._transport.open(batch.session, batch.epoch, self._meta, recovered=self._sealed)
         return await self._transport.publish(batch)
 
 

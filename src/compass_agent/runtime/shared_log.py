@@ -58,6 +58,7 @@ class SharedLog:
         self.epochs: set[tuple[str, str]] = set()
         self.users = 0
         self._renewed = 0.0
+        self._complained = False
 
     async def renew_when_due(self) -> None:
         """Renew the lease of all epochs, unless another session has just done so."""
@@ -67,8 +68,12 @@ class SharedLog:
         self._renewed = now
         try:
             await self.transport.renew(sorted(self.epochs), _LEASE_S)
-        except OperationError as error:
-            _logger.warning("the lease could not be renewed: %r", error)
+        except Exception as error:  # noqa: BLE001 - frames are to be published all the same
+            if not self._complained:
+                _logger.warning("the lease could not be renewed, trying again: %r", error)
+            self._complained = True
+        else:
+            self._complained = False
 
 
 _logs: dict[str, SharedLog] = {}

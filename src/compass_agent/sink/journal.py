@@ -149,6 +149,8 @@ class Journal:
             if self._fsync:
                 os.fsync(fd)
             new.rename(self.path)
+            if self._fsync:
+                _sync_folder(self.path.parent)
         except OSError:
             os.close(fd)
             with suppress(OSError):
@@ -186,6 +188,15 @@ class Journal:
             return None
         self._complained = True
         return self._complaint
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until the names in the folder are on disk: without, a file may be there unnamed."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 def lock(fd: int) -> bool:

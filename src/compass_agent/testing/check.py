@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from compass_agent.errors.codes import OperationError
+from compass_agent.testing.log_keeping import PROMISES as KEEPING
 from compass_agent.testing.log_reading import PROMISES as READING
 from compass_agent.testing.log_writing import PROMISES as WRITING
 
@@ -36,7 +37,7 @@ async def check_log(
     Raises:
         AssertionError: A promise is broken; the text is a sentence that says which, and how.
     """
-    for sentence, holds in (*WRITING, *READING):
+    for sentence, holds in (*WRITING, *READING, *KEEPING):
         made = factory()
         log = await made if inspect.isawaitable(made) else made
         try:

@@ -43,12 +43,14 @@ _LABEL = 9
 _LINE_CHARS = 500
 _YEAR_10000_MS = 253_402_300_800_000
 GAP_TEXTS = {
+    GapReason.UNSPECIFIED: "for a reason that this version does not know",
     GapReason.DROPPED: "the agent was faster than its buffer, which dropped the oldest",
     GapReason.RETENTION: "the log no longer keeps them",
     GapReason.WRITER_GONE: "the agent's process went away before it could send them",
     GapReason.LOG_LOSS: "the log lost them, which is a fault",
 }
 RESTART_TEXTS = {
+    ResetReason.UNSPECIFIED: "the reading begins anew here",
     ResetReason.NEW_EPOCH: "the session was opened again; what follows is the newer run",
     ResetReason.UNKNOWN_EPOCH: "that place is not kept; reading from the oldest that is",
 }

@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from compass_agent.wire.items import Item
 
 _GAP_REASONS = {
+    GapReason.UNSPECIFIED: SessionGapReason.SESSION_GAP_REASON_UNSPECIFIED,
     GapReason.DROPPED: SessionGapReason.SESSION_GAP_REASON_DROPPED,
     GapReason.RETENTION: SessionGapReason.SESSION_GAP_REASON_RETENTION,
     GapReason.WRITER_GONE: SessionGapReason.SESSION_GAP_REASON_WRITER_GONE,
     GapReason.LOG_LOSS: SessionGapReason.SESSION_GAP_REASON_LOG_LOSS,
 }
 _RESET_REASONS = {
+    ResetReason.UNSPECIFIED: SessionResetReason.SESSION_RESET_REASON_UNSPECIFIED,
     ResetReason.UNKNOWN_EPOCH: SessionResetReason.SESSION_RESET_REASON_UNKNOWN_EPOCH,
     ResetReason.NEW_EPOCH: SessionResetReason.SESSION_RESET_REASON_NEW_EPOCH,
 }

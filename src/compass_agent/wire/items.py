@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 
 
 class GapReason(IntEnum):
-    """Why frames are missing; the numbers are those of SessionGapReason."""
+    """Why frames are missing; the numbers are those of SessionGapReason.
 
+    UNSPECIFIED is a reason that only a newer hub knows.
+    """
+
+    UNSPECIFIED = 0
     DROPPED = 1
     RETENTION = 2
     WRITER_GONE = 3
@@ -33,8 +37,12 @@ class GapReason(IntEnum):
 
 
 class ResetReason(IntEnum):
-    """Why a reader starts anew; the numbers are those of SessionResetReason."""
+    """Why a reader starts anew; the numbers are those of SessionResetReason.
 
+    UNSPECIFIED is a reason that only a newer hub knows.
+    """
+
+    UNSPECIFIED = 0
     UNKNOWN_EPOCH = 1
     NEW_EPOCH = 2
 

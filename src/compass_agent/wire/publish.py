@@ -30,6 +30,7 @@ from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import as_state, valid_text
 from compass_agent.wire.batch import Answer, Batch, EndMark, SessionMeta
 from compass_agent.wire.convert import decode_frame
+from compass_agent.wire.malformed import MalformedRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,12 +48,15 @@ class PublishRequest(NamedTuple):
     """One message to a hub.
 
     Attributes:
-        batch: What is to be stored. Number 0: nothing; the message only opens the epoch.
+        batch: What is to be stored. Number 0: nothing; the message only opens the epoch, or says of
+            a recovered one that its writer is gone.
         meta: Not None: open the epoch before.
+        recovered: The epoch's writer is gone, and somebody delivers what it left.
     """
 
     batch: Batch
     meta: SessionMeta | None
+    recovered: bool = False
 
     def check(self) -> None:
         """Check what comes from outside before a log sees it: every frame must decode.
@@ -69,8 +73,13 @@ class PublishRequest(NamedTuple):
             decode_frame(data)
 
 
-def request_to_bytes(batch: Batch, meta: SessionMeta | None = None) -> bytes:
-    """Return the message that carries `batch`, and opens its epoch when `meta` is given."""
+def request_to_bytes(
+    batch: Batch, meta: SessionMeta | None = None, *, recovered: bool = False
+) -> bytes:
+    """Return the message that carries `batch`, and opens its epoch when `meta` is given.
+
+    Only a message that opens can say `recovered`.
+    """
     request = PublishFrameRequest(
         session_id=batch.session,
         epoch=batch.epoch,
@@ -87,6 +96,7 @@ def request_to_bytes(batch: Batch, meta: SessionMeta | None = None) -> bytes:
                 title=valid_text(meta.title),
                 agent=valid_text(meta.agent),
                 version=valid_text(meta.version),
+                recovered=recovered,
             )
         )
     if batch.end is not None:
@@ -105,12 +115,12 @@ def request_from_bytes(data: bytes) -> PublishRequest:
     """Read what `request_to_bytes` wrote. Frames are not looked at; that is for `check`.
 
     Raises:
-        OperationError: `unsupported_input`, when the bytes are no such message.
+        MalformedRequestError: The bytes are no such message.
     """
     try:
         request = PublishFrameRequest.FromString(data)
     except DecodeError as error:
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+        raise MalformedRequestError("a message is no PublishFrameRequest") from error
     end: EndMark | None = None
     if request.HasField("end"):
         mark = request.end
@@ -129,7 +139,7 @@ def request_from_bytes(data: bytes) -> PublishRequest:
         end=end,
         lost_priority=request.lost_priority,
     )
-    return PublishRequest(batch, meta)
+    return PublishRequest(batch, meta, request.open.recovered)
 
 
 def answer_to_bytes(session: str, epoch: str, answer: Answer) -> bytes:

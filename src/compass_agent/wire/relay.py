@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
 
-from compass.v1.compass_pb2 import AgentSessionFrame, SubscribeAgentSessionRequest
+from compass.v1.compass_pb2 import AgentSessionFrame, SessionEvent, SubscribeAgentSessionRequest
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import Cursor, InvalidCursorError, check_session_id, event_kind
 from compass_agent.wire.convert import decode_frame, item_to_subscriber_frame
 from compass_agent.wire.items import FrameItem, Gap
+from compass_agent.wire.malformed import MalformedRequestError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 SUBSCRIBE = ("compass.v1.CompassService", "SubscribeAgentSession")
 """Service and name of the method."""
+
+_KINDS = frozenset(field.name for field in SessionEvent.DESCRIPTOR.oneofs_by_name["event"].fields)
 
 _MESSAGE_BYTES = 512 * 1024
 """A message that holds this much is sent: far below the 4 MiB that gRPC's readers take."""
@@ -51,7 +54,7 @@ class Subscription:
         session: The session's id.
         after: Where to begin; None: with the oldest that is kept.
         follow: Go on live.
-        kinds: The kinds of events to send; empty: all.
+        kinds: The kinds of events to send; empty: all. A transition is always sent.
         max_batch: Frames a message at most; 0: one, and a gap rides on the frame behind it.
     """
 
@@ -66,16 +69,20 @@ def subscription_from_bytes(data: bytes) -> Subscription:
     """Read a SubscribeAgentSessionRequest.
 
     Raises:
-        OperationError: `unsupported_input`: the bytes are no such message, or name no session or
-            no place in one.
+        MalformedRequestError: The bytes are no such message, or name no place in a session.
+        OperationError: `unsupported_input`: no session can be named so, or there is no such kind.
     """
     try:
         request = SubscribeAgentSessionRequest.FromString(data)
         after: Cursor | None = None
         if request.after_epoch:
             after = Cursor.parse(f"{request.after_epoch}-{request.after_seq}")
-    except (DecodeError, InvalidCursorError) as error:
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+    except DecodeError as error:
+        raise MalformedRequestError("the request is no SubscribeAgentSessionRequest") from error
+    except InvalidCursorError as error:
+        raise MalformedRequestError("after_epoch: 16 lower-case hex digits") from error
+    if not _KINDS.issuperset(request.kinds):
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
     return Subscription(
         session=check_session_id(request.session_id),
         after=after,
@@ -167,9 +174,22 @@ class Relay:
         return self._session, first.epoch, first.seq, last.seq
 
     def _filtered(self, items: Iterable[Item]) -> Iterator[Item]:
+        """Yield what was asked for, and behind frames that were held back their last place.
+
+        A reader that resumes from there does not have them looked through again.
+        """
+        held: FrameItem | None = None
         for item in items:
-            if not isinstance(item, FrameItem) or self._wanted(item):
-                yield item
+            if isinstance(item, FrameItem) and not self._wanted(item):
+                held = held if item.late else item
+                continue
+            # What is told next has a place of its own; what has none moves no cursor.
+            if held is not None and not isinstance(item, (FrameItem, Gap)):
+                yield _place_of(held)
+            held = None
+            yield item
+        if held is not None:
+            yield _place_of(held)
 
     def _wanted(self, item: FrameItem) -> bool:
         """Tell whether the frame is of a kind that was asked for. A transition always is."""
@@ -229,6 +249,11 @@ class Relay:
         """Prepare what stands before every event of the epoch."""
         self._epoch = epoch
         self._head = AgentSessionFrame(session_id=self._session, epoch=epoch).SerializeToString()
+
+
+def _place_of(held: FrameItem) -> FrameItem:
+    """Return the place alone of a frame that is held back."""
+    return FrameItem(held.epoch, held.seq, b"")
 
 
 def _is_event(data: bytes) -> bool:

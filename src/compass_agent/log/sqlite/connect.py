@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.sqlite.faults import reported
+from compass_agent.log.sqlite.schema import VersionError, add_steps, newest_minor, version_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -78,6 +79,7 @@ CREATE TABLE behind (
 );
 CREATE TABLE doomed (eid INTEGER PRIMARY KEY);
 """
+"""Of version `SCHEMA_MAJOR`.0; the steps of `schema.py` bring it to the newest minor version."""
 
 
 def prepare(path: Path, durability: Literal["normal", "full"]) -> sqlite3.Connection:
@@ -142,33 +144,41 @@ def writing(connection: sqlite3.Connection) -> Generator[None]:
 
 
 def _ensure_schema(connection: sqlite3.Connection) -> None:
-    if _is_ours(connection):
+    minor = _minor_version(connection)
+    if minor is None:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        _write_ahead(connection)
+    elif minor >= newest_minor():
         return
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    _write_ahead(connection)
     with writing(connection):
-        if _is_ours(connection):
-            return
-        for statement in _SCHEMA.split(";"):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {SCHEMA_MAJOR}")
+        # Another process may have been faster.
+        minor = _minor_version(connection)
+        if minor is None:
+            for statement in _SCHEMA.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        if minor is None or minor < newest_minor():
+            add_steps(connection, SCHEMA_MAJOR, minor or 0)
 
 
-def _is_ours(connection: sqlite3.Connection) -> bool:
-    """Tell whether the file has the schema; False: it is empty.
+def _minor_version(connection: sqlite3.Connection) -> int | None:
+    """Return the minor version of the file's schema; None: the file is empty.
 
     Raises:
-        OperationError: `unsupported_input`: it has another one.
+        OperationError: `unsupported_input`: it is another program's, or (a `VersionError`) of
+            another major version.
     """
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if (application, version) == (_APPLICATION_ID, SCHEMA_MAJOR):
-        return True
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    if application == _APPLICATION_ID:
+        major, minor = version_of(number)
+        if major != SCHEMA_MAJOR:
+            raise VersionError(major, SCHEMA_MAJOR)
+        return minor
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if application or version or tables:
+    if application or number or tables:
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
-    return False
+    return None
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

@@ -16,9 +16,11 @@ from anyio.to_thread import run_sync
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import check_session_id
+from compass_agent.log.retention import Pruned, Retention
 from compass_agent.log.rules import check_epoch
 from compass_agent.log.sqlite.connect import BUSY_S, connect, prepare, writing
 from compass_agent.log.sqlite.faults import reported
+from compass_agent.log.sqlite.keeper import Keeper
 from compass_agent.log.sqlite.statements import (
     append_batch,
     close_epoch,
@@ -60,6 +62,7 @@ class SqliteLog:
         path: The file; its folder must be there.
         durability: `"normal"`: a power failure may take the last moments, never order or
             consistency; a killed process loses nothing. `"full"`: what was answered is on disk.
+        retention: What is kept while this log object appends; None: what `Retention()` says.
         now_ms: Gives milliseconds since 1970-01-01 UTC.
         ahead_s: How long to wait for a watermark that is below a reader's cursor, in seconds.
 
@@ -73,6 +76,7 @@ class SqliteLog:
         path: str | Path,
         *,
         durability: Literal["normal", "full"] = "normal",
+        retention: Retention | None = None,
         now_ms: Callable[[], int] | None = None,
         ahead_s: float = 2.0,
     ) -> None:
@@ -89,6 +93,8 @@ class SqliteLog:
         self.wake = _WAKES.setdefault(self._path.resolve(), Wake())
         self.now_ms = now_ms or wall_ms
         self.ahead_s = ahead_s
+        self.retention = retention or Retention()
+        self._keeper = Keeper(self.retention, self._read, self._write, self.now_ms)
 
     async def open(
         self, session: str, epoch: str, meta: SessionMeta | None = None, *, recovered: bool = False
@@ -105,7 +111,9 @@ class SqliteLog:
     async def append(self, batch: Batch) -> Answer:
         """As in `AppendLog`."""
         now = self.now_ms()
-        return await self._write(lambda db: append_batch(db, batch, now), (batch.session,))
+        answer = await self._write(lambda db: append_batch(db, batch, now), (batch.session,))
+        await self._keeper.appended(batch)
+        return answer
 
     async def renew(self, epochs: Iterable[tuple[str, str]], seconds: float = 10.0) -> None:
         """As in `AppendLog`."""
@@ -139,6 +147,10 @@ class SqliteLog:
         await self._write(lambda db: doom_session(db, session), (session,))
         while await self._write(sweep, ()):
             pass
+
+    async def prune(self, retention: Retention | None = None, *, dry_run: bool = False) -> Pruned:
+        """As in `KeepLog`."""
+        return await self._keeper.prune(retention, dry_run=dry_run)
 
     async def close_below(self, session: str, epoch: str) -> None:
         """As in `ReadLog`."""

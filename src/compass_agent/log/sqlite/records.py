@@ -6,7 +6,7 @@ other. What arrives between frames that are stored already is merged with them.
 
 from __future__ import annotations
 
-__all__ = ("read_page", "store_frames")
+__all__ = ("read_page", "store_frames", "weigh_frames")
 
 import struct
 from functools import partial
@@ -38,6 +38,10 @@ WHERE eid = ? AND last >= ? AND first <= ? ORDER BY last
 _REMOVE = "DELETE FROM records WHERE eid = ? AND last >= ? AND first <= ?"
 _PAGE = """
 SELECT first, last, offsets, ends, lanes, data FROM records
+WHERE eid = ? AND last > ? AND first <= ? ORDER BY last
+"""
+_WEIGHTS = """
+SELECT first, last, offsets, ends, lanes FROM records
 WHERE eid = ? AND last > ? AND first <= ? ORDER BY last
 """
 
@@ -113,6 +117,21 @@ def read_page(
     return items, True
 
 
+def weigh_frames(
+    db: Connection, eid: int, after: int, through: int
+) -> Iterator[tuple[int, int, bool]]:
+    """Yield place, size in bytes and lane (True: priority) of the frames above `after`, ascending.
+
+    Their bytes stay where they are.
+    """
+    for first, last, offsets, ends, lanes in db.execute(_WEIGHTS, (eid, after, through)):
+        bounds = struct.unpack(f"<{len(ends) // 4}I", ends)
+        seqs = _places(first, last, offsets)
+        for number, (seq, begin, end) in enumerate(zip(seqs, (0, *bounds), bounds, strict=False)):
+            if after < seq <= through:
+                yield seq, end - begin, bool(lanes) and lanes[number] == 1
+
+
 def _in_order(priority: Frames, trace: Frames) -> _Run:
     """Return the frames of both lanes by their places."""
     if not priority:
@@ -175,11 +194,15 @@ def _items(epoch: str, row: _Row) -> list[FrameItem]:
     make: Callable[[tuple[str, int, bytes, bool, bool]], FrameItem]
     make = partial(tuple.__new__, FrameItem)  # pyright: ignore[reportUnknownMemberType] - of any tuple
     bounds = struct.unpack(f"<{len(ends) // 4}I", ends)
-    seqs = range(first, last + 1)
-    if offsets:
-        seqs = [first + offset for offset in struct.unpack(f"<{len(offsets) // 4}I", offsets)]
+    seqs = _places(first, last, offsets)
     frames = [data[begin:end] for begin, end in zip((0, *bounds), bounds, strict=False)]
     priority = [lane == 1 for lane in lanes] if lanes else repeat(object=False)
     return list(
         map(make, zip(repeat(epoch), seqs, frames, priority, repeat(object=False), strict=False))
     )
+
+
+def _places(first: int, last: int, offsets: bytes) -> Sequence[int]:
+    if not offsets:
+        return range(first, last + 1)
+    return [first + offset for offset in struct.unpack(f"<{len(offsets) // 4}I", offsets)]

@@ -175,6 +175,7 @@ def sweep(db: Connection) -> bool:
         ).rowcount
         if removed < _SWEPT:
             db.execute("DELETE FROM behind WHERE eid = ?", doomed)
+            db.execute("DELETE FROM strides WHERE eid = ?", doomed)
             db.execute("DELETE FROM doomed WHERE eid = ?", doomed)
     (free,) = db.execute("PRAGMA freelist_count").fetchone()
     for _ in range(min(free, _GIVEN_BACK)):

@@ -14,6 +14,8 @@ from grpc import aio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.errors.groups import only_exception
+from compass_agent.wire.malformed import MalformedRequestError
+from compass_agent.wire.status import STATUS_DETAILS, failure_to_details
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -21,6 +23,13 @@ if TYPE_CHECKING:
     _Context = aio.ServicerContext[Any, Any]
 
 _logger = logging.getLogger("compass_agent.services")
+
+# Of these the cause is logged; the others are the caller's own doing.
+_LOGGED = frozenset({ErrorCode.INTERNAL, ErrorCode.STORAGE_FAILED, ErrorCode.UNAVAILABLE})
+
+
+class _NoCredentialsError(Exception):
+    """Nobody is known to be calling: no token came, or another one."""
 
 
 class Guard(aio.ServerInterceptor):
@@ -52,36 +61,48 @@ class Guard(aio.ServerInterceptor):
         handler: Any = await continuation(handler_call_details)
         if handler is None:  # no such method
             return handler
-        serve: Any = handler.stream_stream or handler.unary_stream
-        make: Any = (
-            grpc.stream_stream_rpc_method_handler
-            if handler.request_streaming
-            else grpc.unary_stream_rpc_method_handler
-        )
+        if handler.unary_unary:
+            make, serve = grpc.unary_unary_rpc_method_handler, handler.unary_unary
+        elif handler.unary_stream:
+            make, serve = grpc.unary_stream_rpc_method_handler, handler.unary_stream
+        else:
+            make, serve = grpc.stream_stream_rpc_method_handler, handler.stream_stream
+        wrap: Any = make
 
-        async def guarded(request: Any, context: _Context) -> None:
-            # What a cancelled scope leaves behind: the hub stops.
-            failure: Exception = OperationError(ErrorCode.UNAVAILABLE)
-            with anyio.CancelScope() as call:
-                self._calls.add(call)
-                try:
-                    self._admit(context)
-                    await serve(request, context)
-                except Exception as error:  # noqa: BLE001 - told by its code, below
-                    failure = only_exception(error)
-                else:
-                    return
-                finally:
-                    self._calls.discard(call)
-            await _abort(context, failure)
+        async def guarded(request: Any, context: _Context) -> Any:
+            return await self._guard(serve, request, context)
 
-        return make(guarded)
+        return wrap(guarded)
+
+    async def _guard(
+        self, serve: Callable[[Any, _Context], Awaitable[Any]], request: Any, context: _Context
+    ) -> Any:
+        # What a cancelled scope leaves behind: the hub stops.
+        failure: Exception = OperationError(ErrorCode.UNAVAILABLE)
+        with anyio.CancelScope() as call:
+            self._calls.add(call)
+            try:
+                self._admit(context)
+                await _greet(context)
+                return await serve(request, context)
+            except anyio.get_cancelled_exc_class():
+                if not call.cancel_called and not context.done():
+                    # Without an answer the caller would wait until its own deadline.
+                    with anyio.CancelScope(shield=True):
+                        await context.abort(grpc.StatusCode.CANCELLED, "The call was cancelled.")
+                raise
+            except Exception as error:  # noqa: BLE001 - told by its code, below
+                failure = only_exception(error)
+            finally:
+                self._calls.discard(call)
+        await _abort(context, failure)
+        return None
 
     def _admit(self, context: _Context) -> None:
         """Check who calls.
 
         Raises:
-            OperationError: `permission_denied`; `unavailable` once the hub stops.
+            OperationError: `unavailable` once the hub stops.
         """
         if self._stopped:
             raise OperationError(ErrorCode.UNAVAILABLE)
@@ -90,14 +111,41 @@ class Guard(aio.ServerInterceptor):
         given = dict(context.invocation_metadata() or ()).get("authorization", "")
         offered = given if isinstance(given, bytes) else given.encode()
         if self._expected is None or not hmac.compare_digest(offered, self._expected):
-            raise OperationError(ErrorCode.PERMISSION_DENIED)
+            raise _NoCredentialsError
+
+
+async def _greet(context: _Context) -> None:
+    """Send what stands before the first message.
+
+    gRPC sends it with that message otherwise, and a call that is cancelled meanwhile cannot be
+    ended with a status: it would wait for the hub's last moment, and then break off as cancelled.
+    """
+    with anyio.CancelScope(shield=True):
+        await context.send_initial_metadata(())
 
 
 async def _abort(context: _Context, error: Exception) -> None:
-    """End the call with the status for `error`, and no other text than that of its code."""
+    """End the call with the status for `error`, and no other text than our own.
+
+    What is outside of the nine codes has no details.
+    """
+    if isinstance(error, _NoCredentialsError):
+        text = "Bring the token of this hub, as authorization: Bearer TOKEN."
+        await context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
+    if isinstance(error, MalformedRequestError):
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+    failure = _told(error, gone=context.done())
+    details = ((STATUS_DETAILS, failure_to_details(failure)),)
+    await context.abort(grpc.StatusCode[failure.grpc_status], failure.message, details)
+
+
+def _told(error: Exception, *, gone: bool) -> OperationError:
+    """Return what the caller is told, having logged the cause when that is ours to look at."""
+    # Who has gone cannot be written to; that is no fault.
+    level = logging.DEBUG if gone else logging.ERROR
     if not isinstance(error, OperationError):
-        # Who has gone cannot be written to; that is no fault.
-        level = logging.DEBUG if context.done() else logging.ERROR
         _logger.log(level, "a call failed", exc_info=error)
-        error = OperationError(ErrorCode.INTERNAL)
-    await context.abort(grpc.StatusCode[error.grpc_status], error.message)
+        return OperationError(ErrorCode.INTERNAL)
+    if error.code in _LOGGED and error.__cause__ is not None:
+        _logger.log(level, "a call failed: %s", error.code, exc_info=error)
+    return error

@@ -48,7 +48,8 @@ class Subscribers:
         """Send what the reader asks for; return at the end of the session.
 
         Raises:
-            OperationError: `unsupported_input` (a request that cannot be read), or as the log's
+            MalformedRequestError: The request cannot be read.
+            OperationError: `unsupported_input` (no such kind, no session id), or as the log's
                 `read` does.
         """
         wanted = subscription_from_bytes(request)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 __all__ = ("GrpcTransport", "hub_transport")
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
@@ -17,6 +15,7 @@ import grpc
 from grpc import aio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.log.hubs import hub_way
 from compass_agent.wire import Answer, Batch, SessionMeta
 from compass_agent.wire.publish import PUBLISH_FRAME, answer_from_bytes, request_to_bytes
 
@@ -54,8 +53,9 @@ _REFUSALS = frozenset({ErrorCode.UNSUPPORTED_INPUT, ErrorCode.CONFLICT})
 class _Epoch:
     """One epoch that is published: what it is called, and its call to the hub."""
 
-    def __init__(self, meta: SessionMeta | None) -> None:
+    def __init__(self, meta: SessionMeta | None, *, recovered: bool = False) -> None:
         self.meta = meta
+        self.recovered = recovered
         self.call: _Call | None = None
         self.lock = anyio.Lock()
 
@@ -85,13 +85,12 @@ class GrpcTransport:
 
         Raises:
             OperationError: `unavailable`: the hub cannot be reached. `permission_denied`: it wants
-                another token. `unsupported_input`, also when `recovered` is asked for, which the
-                wire cannot say. Else as the hub's log raises.
+                another token. Else as the hub's log raises; what it has against a recovered epoch
+                is told with the first batch.
         """
-        if recovered:
-            raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
         known = self._epochs.setdefault((session, epoch), _Epoch(meta))
         known.meta = meta or SessionMeta()
+        known.recovered = recovered
         async with known.lock:
             self._break(known)
             answer = await self._ask(known, Batch(session, epoch, 0))
@@ -119,9 +118,11 @@ class GrpcTransport:
         Raises:
             OperationError: As `publish`.
         """
-        del seconds
         for session, epoch in epochs:
             known = self._epochs.get((session, epoch))
+            if not seconds:
+                await self._tell_gone(session, epoch)
+                continue
             if known is None or known.lock.locked():
                 continue
             async with known.lock:
@@ -142,15 +143,26 @@ class GrpcTransport:
         with anyio.CancelScope(shield=True):
             await self._channel.close()
 
+    async def _tell_gone(self, session: str, epoch: str) -> None:
+        """Let the hub know that the epoch's writer is gone."""
+        gone = _Epoch(SessionMeta(), recovered=True)
+        try:
+            answer = await self._ask(gone, Batch(session, epoch, 0))
+        finally:
+            self._break(gone)
+        if answer.code is not None:
+            raise OperationError(answer.code)
+
     async def _ask(self, known: _Epoch, batch: Batch) -> Answer:
         """Send `batch` and return the answer to it. After a failure the call is not used again."""
         answered = False
         try:
-            call, meta = known.call, None
+            call, meta = known.call, known.meta if known.recovered else None
             if call is None or call.done():
                 known.call = call = self._publish(metadata=self._metadata)
                 meta = known.meta
-            data = await self._exchange(call, request_to_bytes(batch, meta))
+            request = request_to_bytes(batch, meta, recovered=known.recovered)
+            data = await self._exchange(call, request)
             session, epoch, answer = answer_from_bytes(data)
             if (session, epoch, answer.batch) != (batch.session, batch.epoch, batch.number):
                 raise OperationError(ErrorCode.UNAVAILABLE)
@@ -206,19 +218,7 @@ def hub_transport(url: str) -> GrpcTransport:
     Raises:
         OperationError: `permission_denied`: that file cannot be read.
     """
-    if url.startswith("grpc://"):
-        return GrpcTransport(url.removeprefix("grpc://"), _token())
-    return GrpcTransport(url)
-
-
-def _token() -> str | None:
-    path = os.environ.get("COMPASS_TOKEN_FILE")
-    if not path:
-        return None
-    try:
-        return Path(path).read_text("ascii").strip()
-    except (OSError, ValueError) as error:
-        raise OperationError(ErrorCode.PERMISSION_DENIED) from error
+    return GrpcTransport(*hub_way(url))
 
 
 def _status(error: grpc.RpcError) -> grpc.StatusCode | None:

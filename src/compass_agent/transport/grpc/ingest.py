@@ -69,8 +69,8 @@ class Ingest:
         """Answer every batch of one call, which may carry many sessions.
 
         Raises:
-            OperationError: `unsupported_input`: a message that cannot be read, so that it is not
-                known what to answer.
+            MalformedRequestError: A message cannot be read, so that it is not known what to
+                answer.
         """
         epochs: set[tuple[str, str]] = set()
         room = anyio.Semaphore(_AT_ONCE)
@@ -93,7 +93,8 @@ class Ingest:
                     if not isinstance(data, bytes):
                         break
                     request = request_from_bytes(data)
-                    self._meet(request.batch, epochs)
+                    if not request.recovered:
+                        self._meet(request.batch, epochs)
                     tasks.start_soon(answer, request)
         finally:
             self.writers.subtract(epochs)
@@ -107,11 +108,14 @@ class Ingest:
             self.writers[epoch] += 1
 
     async def _store(self, request: PublishRequest) -> Answer:
-        batch, meta = request
+        batch, meta, recovered = request
         try:
             request.check()
-            if meta is not None:
-                await self._log.open(batch.session, batch.epoch, meta)
+            if recovered and batch.number == 0:
+                # Storing says that the writer lives; it does not.
+                await self._log.renew([(batch.session, batch.epoch)], 0.0)
+            elif meta is not None:
+                await self._log.open(batch.session, batch.epoch, meta, recovered=recovered)
             if batch.number == 0:
                 return Answer(0, 0, 0)
             return await self._log.append(batch)

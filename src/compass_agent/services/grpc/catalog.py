@@ -1,0 +1,150 @@
+"""Serves `ListSessions` and `GetSession` out of a log, thin over the operations of `services`."""
+
+from __future__ import annotations
+
+__all__ = ("Catalog", "info_of", "summary_of")
+
+from typing import TYPE_CHECKING
+
+import grpc
+
+from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.frames import Cursor, check_session_id
+from compass_agent.log.read import SessionSummary
+from compass_agent.services.sessions import list_sessions
+from compass_agent.view.words import ERRORED
+from compass_agent.wire.malformed import MalformedRequestError
+from compass_agent.wire.sessions import (
+    GET_SESSION,
+    LIST_SESSIONS,
+    SessionInfo,
+    get_request_from_bytes,
+    list_request_from_bytes,
+    listed_to_bytes,
+    session_to_bytes,
+)
+
+if TYPE_CHECKING:
+    from grpc import aio
+
+    from compass_agent.log.read import ReadLog
+    from compass_agent.services.sessions import SessionRow
+    from compass_agent.wire.sessions import ListRequest
+
+    _Handler = grpc.RpcMethodHandler[bytes, bytes]
+    _Context = aio.ServicerContext[bytes, bytes]
+
+# Each with a failure of 8 KiB stays below the 4 MiB that gRPC's readers take.
+_LARGEST_PAGE = 400
+
+
+class Catalog:
+    """Tells where the sessions of `log` stand; the log stays its owner's to close."""
+
+    def __init__(self, log: ReadLog) -> None:
+        self._log = log
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """Return what a server is given."""
+        service, list_method = LIST_SESSIONS
+        _, get_method = GET_SESSION
+        # Without serializers bytes come and go as they are.
+        lists: _Handler = grpc.unary_unary_rpc_method_handler(self.list_sessions)
+        gets: _Handler = grpc.unary_unary_rpc_method_handler(self.get_session)
+        return grpc.method_handlers_generic_handler(service, {list_method: lists, get_method: gets})
+
+    async def list_sessions(self, request: bytes, _context: _Context) -> bytes:
+        """Answer with a page of the sessions that are asked for.
+
+        Raises:
+            MalformedRequestError: The request cannot be read, or its token is none of ours.
+            OperationError: As the log's `sessions` does.
+        """
+        wanted = list_request_from_bytes(request)
+        behind = _place_of_token(wanted.page_token)
+        fitting = [row for row in await list_sessions(self._log) if _fits(row, wanted)]
+        rest = [row for row in fitting if behind is None or _place(row) > behind]
+        page = rest[: min(wanted.limit or _LARGEST_PAGE, _LARGEST_PAGE)]
+        token = _token(page[-1]) if len(page) < len(rest) else ""
+        return listed_to_bytes([info_of(row.summary) for row in page], token)
+
+    async def get_session(self, request: bytes, _context: _Context) -> bytes:
+        """Answer with where the session stands.
+
+        Raises:
+            MalformedRequestError: The request cannot be read.
+            OperationError: `not_found`, `unsupported_input` (no session can be named so), or as the
+                log's `sessions` does.
+        """
+        wanted = check_session_id(get_request_from_bytes(request))
+        for summary in await self._log.sessions():
+            if summary.session == wanted:
+                return session_to_bytes(info_of(summary))
+        raise OperationError(ErrorCode.NOT_FOUND)
+
+
+def info_of(summary: SessionSummary) -> SessionInfo:
+    """Return the summary as it crosses."""
+    return SessionInfo(
+        session=summary.session,
+        epoch=summary.epoch,
+        seq=summary.cursor.seq,
+        state=summary.state,
+        last_error=summary.last_error,
+        title=summary.title,
+        agent=summary.agent,
+        version=summary.version,
+        opened_ms=summary.opened_ms,
+        updated_ms=summary.updated_ms,
+        frames=summary.frames,
+        ended=summary.ended,
+    )
+
+
+def summary_of(info: SessionInfo) -> SessionSummary:
+    """Return the summary that `info_of` was given."""
+    return SessionSummary(
+        session=info.session,
+        epoch=info.epoch,
+        state=info.state,
+        last_error=info.last_error,
+        title=info.title,
+        agent=info.agent,
+        version=info.version,
+        opened_ms=info.opened_ms,
+        updated_ms=info.updated_ms,
+        frames=info.frames,
+        cursor=Cursor(info.epoch, info.seq),
+        ended=info.ended,
+    )
+
+
+def _fits(row: SessionRow, wanted: ListRequest) -> bool:
+    summary, cause = row.summary, row.cause
+    if wanted.states and summary.state not in wanted.states:
+        return False
+    texts = [summary.session, summary.title, summary.agent]
+    if cause is not None:
+        texts += [cause.title, cause.message]
+    return any(wanted.query.casefold() in text.casefold() for text in texts)
+
+
+def _place(row: SessionRow) -> tuple[bool, int, str]:
+    """Where the session stands in the order of all."""
+    summary = row.summary
+    return summary.state != ERRORED, -summary.updated_ms, summary.session
+
+
+def _token(row: SessionRow) -> str:
+    later, updated, session = _place(row)
+    return f"{later:d}.{-updated}.{session}"
+
+
+def _place_of_token(token: str) -> tuple[bool, int, str] | None:
+    if not token:
+        return None
+    later, _, rest = token.partition(".")
+    updated, _, session = rest.partition(".")
+    if later not in ("0", "1") or not (updated.isascii() and updated.isdigit()):
+        raise MalformedRequestError("page_token: the next_page_token of a page, as it came")
+    return later == "1", -int(updated), session

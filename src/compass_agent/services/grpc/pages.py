@@ -1,0 +1,211 @@
+"""One reading through a hub, over as many calls as it takes: neither hole nor repeat."""
+
+from __future__ import annotations
+
+__all__ = ("HubPages", "ReadsHub")
+
+from typing import TYPE_CHECKING, Protocol
+
+import anyio
+import grpc
+from anyio.lowlevel import checkpoint
+
+from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.frames import Cursor
+from compass_agent.services.grpc.channel import failure_of
+from compass_agent.view.words import DISCONNECTED
+from compass_agent.wire import CaughtUp, End, FrameItem, Gap, Page, Reset, StateSignal
+from compass_agent.wire.received import items_from_bytes, subscription_to_bytes
+from compass_agent.wire.relay import Subscription
+
+if TYPE_CHECKING:
+    from grpc import aio
+
+    from compass_agent.log.read import SessionSummary
+    from compass_agent.wire import Item
+
+# 64 frames a message move dozens of times as many a second as one does; more is little faster.
+_LARGEST_BATCH = 256
+_FIRST_DELAY_S = 0.1
+_LONGEST_DELAY_S = 2.0
+
+
+class ReadsHub(Protocol):
+    """What a reading needs of the connection."""
+
+    def subscribe(self, request: bytes) -> aio.UnaryStreamCall[bytes, bytes]:
+        """Begin a call."""
+        ...
+
+    def tell(self, line: str) -> None:
+        """Say how the reading fares."""
+        ...
+
+    async def session(self, session: str) -> SessionSummary:
+        """Return where the session stands."""
+        ...
+
+
+class HubPages:
+    """An async iterator over the pages of one session, as `ReadLog.read` promises.
+
+    Args:
+        hub: The connection.
+        session: The session's id.
+        after: Where to begin; None: with the oldest that is kept.
+        follow: Go on with what comes.
+        page_frames: How many frames a page holds at most.
+        patience_s: For how long to wait for a hub that went away, in seconds.
+    """
+
+    def __init__(
+        self,
+        hub: ReadsHub,
+        session: str,
+        after: Cursor | None,
+        *,
+        follow: bool,
+        page_frames: int,
+        patience_s: float,
+    ) -> None:
+        self._hub = hub
+        self._session = session
+        self._cursor = after
+        self._follow = follow
+        self._max_batch = min(page_frames, _LARGEST_BATCH)
+        self._patience_s = patience_s
+        self._call: aio.UnaryStreamCall[bytes, bytes] | None = None
+        self._done = False
+        self._begun = False
+        self._broken_at: float | None = None
+        self._delay_s = _FIRST_DELAY_S
+        self._caught_up = False
+        self._away = False
+        self._signalled = False
+        self._unclear: str | None = None  # the epoch whose state has to be asked for
+        self._ended = ""
+
+    def __aiter__(self) -> HubPages:
+        return self
+
+    async def __anext__(self) -> Page:
+        while not self._done:
+            try:
+                if self._unclear is not None:
+                    return await self._clear(self._unclear)
+                data = await self._receive()
+                # From here on nothing waits, so a cancelled reader loses no item.
+                items = [] if data is None else self._new(items_from_bytes(data))
+            except OperationError as error:
+                self._break()
+                await self._endure(error)
+                continue
+            if data is None:
+                self._done = True
+            elif items:
+                return Page(items, self._cursor)
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """End the reading."""
+        self._done = True
+        self._break()
+        await checkpoint()
+
+    async def _receive(self) -> bytes | None:
+        """Return the next message; None: the hub says that this is all."""
+        call = self._call
+        if call is None:
+            self._signalled = False
+            wanted = Subscription(
+                self._session, self._cursor, self._follow, frozenset(), self._max_batch
+            )
+            call = self._call = self._hub.subscribe(subscription_to_bytes(wanted))
+        received = False
+        try:
+            data: object = await call.read()
+            received = True
+        except grpc.RpcError as error:
+            raise failure_of(error) from error
+        finally:
+            # A wait that was cancelled ends the call, not the reading.
+            if not received:
+                self._break()
+        if not isinstance(data, bytes):
+            return None
+        self._begun = True
+        if self._broken_at is not None:
+            self._broken_at, self._delay_s = None, _FIRST_DELAY_S
+            self._hub.tell("the hub is there again; going on")
+        return data
+
+    async def _endure(self, error: OperationError) -> None:
+        """Wait a while for a hub that went away in the middle of a reading.
+
+        Raises:
+            OperationError: It is not for waiting, or the patience is over.
+        """
+        if error.code is not ErrorCode.UNAVAILABLE or not self._begun:
+            raise error
+        now = anyio.current_time()
+        if self._broken_at is None:
+            self._broken_at = now
+            self._hub.tell(
+                f"the connection to the hub broke; trying for {self._patience_s:g} s to go on"
+            )
+        left = self._broken_at + self._patience_s - now
+        if left <= 0:
+            raise error
+        await anyio.sleep(min(self._delay_s, left))
+        self._delay_s = min(self._delay_s * 2, _LONGEST_DELAY_S)
+
+    def _break(self) -> None:
+        call, self._call = self._call, None
+        if call is not None:
+            call.cancel()
+
+    async def _clear(self, epoch: str) -> Page:
+        """Tell the state once more: the writer came back while there was no connection."""
+        state = (await self._hub.session(self._session)).state
+        self._unclear = None
+        self._away = state == DISCONNECTED
+        return Page([StateSignal(epoch, state)], self._cursor)
+
+    def _new(self, items: list[Item]) -> list[Item]:
+        """Return what of these the reader was not told before the connection broke."""
+        new: list[Item] = []
+        for item in items:
+            match item:
+                case StateSignal():
+                    self._signalled = True
+                    away = item.state == DISCONNECTED
+                    known, self._away = away and self._away, away
+                case CaughtUp():
+                    known = self._caught_up
+                    self._caught_up = True
+                    if self._away and not self._signalled:
+                        self._unclear = item.epoch
+                case End():
+                    known = self._ended == item.epoch
+                    self._ended = item.epoch
+                case Reset():
+                    known = self._away = False
+                case _:
+                    known = False
+            self._move(item)
+            if not known:
+                new.append(item)
+        return new
+
+    def _move(self, item: Item) -> None:
+        """Note where a later call goes on."""
+        match item:
+            case FrameItem(late=False):
+                self._cursor = Cursor(item.epoch, item.seq)
+            case Gap() | End():
+                self._cursor = Cursor(item.epoch, item.last_seq)
+            case Reset():
+                self._cursor = Cursor(item.epoch, 0)
+            case _:
+                if self._cursor is None and not isinstance(item, FrameItem):
+                    self._cursor = Cursor(item.epoch, 0)

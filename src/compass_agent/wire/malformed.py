@@ -1,0 +1,12 @@
+"""What a caller sent that cannot be read at all."""
+
+from __future__ import annotations
+
+__all__ = ("MalformedRequestError",)
+
+
+class MalformedRequestError(ValueError):
+    """The request cannot be read: a bad request, outside the nine codes of `OperationError`.
+
+    Its text is ours, for whoever wrote the client.
+    """
