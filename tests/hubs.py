@@ -54,13 +54,16 @@ def short_folder() -> Generator[Path]:
 def serving(*arguments: str) -> Generator[tuple[subprocess.Popen[str], list[str]]]:
     """`compass serve`, once it listens, and the URLs at which it does."""
     wanted = 1 + ("--listen" in arguments)
+    lines: list[str] = []
     with subprocess.Popen(
         [COMPASS, "serve", *arguments], stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stderr is not None
-            lines = [process.stderr.readline() for _ in range(wanted)]
-            assert all("listening at" in line for line in lines), lines
+            while len(lines) < wanted:
+                line = process.stderr.readline()
+                assert "listening at" in line or "serving HTTP at" in line, line
+                lines += [line] if "listening at" in line else []
             yield process, [line.split("listening at ")[1].split(";")[0] for line in lines]
         finally:
             if process.poll() is None:

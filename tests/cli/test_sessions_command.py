@@ -87,7 +87,7 @@ def test_json_gives_an_object_a_line(record: Record, capsys: pytest.CaptureFixtu
     record("good", [build.lifecycle(STOPPED)], STOPPED)
     assert main(["sessions", "--json"]) == 0
     bad, good = map(json.loads, capsys.readouterr().out.splitlines())
-    assert (bad["session"], bad["epoch"], bad["cursor"]) == ("bad", epoch, f"{epoch}-3")
+    assert (bad["sessionId"], bad["epoch"], bad["cursor"]) == ("bad", epoch, f"{epoch}-3")
     assert bad["lastError"]["message"] == "slow down\nplease"
     assert bad["lastError"]["retryable"] is True
     assert (bad["frames"], bad["ended"], bad["agent"]) == (3, True, "pi")

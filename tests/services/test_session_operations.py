@@ -9,7 +9,8 @@ from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import AgentSessionState, Cursor, SessionError, SessionErrorKind, as_state
 from compass_agent.log.read import SessionSummary
 from compass_agent.services import list_sessions, resolve_session, tail
-from compass_agent.services.sessions import SessionRow, row_to_dict
+from compass_agent.services.as_json import row_to_dict
+from compass_agent.services.sessions import SessionRow
 from compass_agent.view.failure import explain
 from compass_agent.wire import CaughtUp, End, Item, Page
 
@@ -174,7 +175,7 @@ def test_a_row_as_json_has_the_error_and_its_advice() -> None:
     error = SessionError(kind=SessionErrorKind.SESSION_ERROR_KIND_ERROR, status=429)
     row = SessionRow(summary("s", ERRORED, 7, error), explain(error))
     told = row_to_dict(row)
-    assert told["session"] == "s"
+    assert told["sessionId"] == "s"
     assert told["state"] == "AGENT_SESSION_STATE_ERRORED"
     assert told["cursor"] == f"{EPOCH}-3"
     assert told["lastError"]["message"] == ""

@@ -25,6 +25,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 

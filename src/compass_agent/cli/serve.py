@@ -1,5 +1,7 @@
 """`compass serve`: a hub that takes sessions from agents' processes and gives them to readers.
 
+Readers come by gRPC and, with the extra `serve`, by HTTP.
+
 It runs until it is told to stop (SIGINT, SIGTERM), and then ends well.
 """
 
@@ -9,8 +11,11 @@ __all__ = ("HELP", "NAME", "add_arguments", "run")
 
 import argparse
 import functools
+import importlib.util
 import re
 import signal
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +23,8 @@ from compass_agent.cli.options import add_log_option, open_told, require_grpc, s
 from compass_agent.errors.codes import ErrorCode, OperationError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from compass_agent.log import SessionLog
 
 NAME = "serve"
@@ -26,6 +33,7 @@ HELP = "run a hub: take sessions from agents over a socket, give them to readers
 _LISTEN = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", re.ASCII)
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}", re.ASCII)
 _LARGEST_PORT = 65_535
+_HTTP_SOCKET = "http.sock"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,10 +52,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="listen by TCP, too; what is sent there is not encrypted",
     )
     parser.add_argument(
+        "--http",
+        metavar="HOST:PORT",
+        type=_place,
+        help="give sessions to readers by HTTP there, too; not encrypted either",
+    )
+    parser.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a name under which readers may come to --http, beside the loopback's and its own"
+        " (may be repeated)",
+    )
+    parser.add_argument(
         "--token-file",
         metavar="FILE",
         type=Path,
-        help="holds the token that callers by TCP must bring; --listen needs it",
+        help="holds the token that callers by TCP must bring; --listen and --http need it",
     )
     parser.set_defaults(usage_error=parser.error)
 
@@ -56,33 +78,63 @@ def run(options: argparse.Namespace) -> int:
     """Serve until a signal says stop; return the exit status.
 
     Raises:
-        OperationError: `unsupported_input`: the extra `grpc` is not installed, or the log is a hub.
-            Else as opening the log, or making the socket, does.
+        OperationError: `unsupported_input`: an extra is not installed, or the log is a hub. Else as
+            opening the log, or making a socket, does.
     """
-    if (options.listen is None) != (options.token_file is None):
-        options.usage_error("--listen and --token-file go together")
+    by_tcp = options.listen or options.http
+    if (by_tcp is None) != (options.token_file is None):
+        together = "--listen and --token-file go together, and --http and --token-file do"
+        options.usage_error(together)
     token = None if options.token_file is None else _token(options.token_file)
     require_grpc()
+    web = all(importlib.util.find_spec(name) is not None for name in ("starlette", "uvicorn"))
+    if options.http is not None and not web:
+        say("HTTP needs more: pip install 'compass-agent[serve]'")
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
     import anyio  # noqa: PLC0415 - dear to import
 
     from compass_agent.log import default_socket  # noqa: PLC0415 - likewise
 
     unix = Path(options.unix).expanduser() if options.unix else default_socket()
-    serve = functools.partial(
-        _open_and_serve, options.log, unix=unix.absolute(), listen=options.listen, token=token
+    places = _Places(
+        unix=unix.absolute(),
+        listen=options.listen,
+        http=options.http,
+        hosts=frozenset(options.allow_host),
+        token=token,
+        web=web,
     )
-    return anyio.run(serve, backend="asyncio")
+    return anyio.run(functools.partial(_open_and_serve, options.log, places), backend="asyncio")
 
 
-async def _open_and_serve(
-    url: str | None, *, unix: Path, listen: str | None, token: str | None
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """Where to listen, and who may come by TCP.
+
+    Attributes:
+        unix: The hub's unix socket; that of HTTP is beside it.
+        listen: The hub's place by TCP.
+        http: That of HTTP.
+        hosts: More names under which readers may come there.
+        token: What callers by TCP must bring.
+        web: Serve HTTP at all.
+    """
+
+    unix: Path
+    listen: str | None
+    http: str | None
+    hosts: frozenset[str]
+    token: str | None
+    web: bool
+
+
+async def _open_and_serve(url: str | None, places: _Places) -> int:
     from compass_agent.log import log_url  # noqa: PLC0415 - dear to import
     from compass_agent.services.sockets import SocketRefusedError  # noqa: PLC0415 - likewise
 
     log = open_told(url)
     try:
-        await _serve(log, log_url(url), unix=unix, listen=listen, token=token)
+        await _serve(log, log_url(url), places)
     except SocketRefusedError as error:
         say(error.reason)
         raise
@@ -91,9 +143,7 @@ async def _open_and_serve(
     return 0
 
 
-async def _serve(
-    log: SessionLog, log_name: str, *, unix: Path, listen: str | None, token: str | None
-) -> None:
+async def _serve(log: SessionLog, log_name: str, places: _Places) -> None:
     import anyio  # noqa: PLC0415 - dear to import
 
     from compass_agent.runtime.hub import running_hub  # noqa: PLC0415 - likewise
@@ -103,13 +153,16 @@ async def _serve(
 
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async with (
-            running_hub(log, unix=unix, listen=listen, token=token) as hub,
+            running_hub(log, unix=places.unix, listen=places.listen, token=places.token) as hub,
+            _web(log, places) as addresses,
             anyio.create_task_group() as tasks,
         ):
             urls = [one if one.startswith("unix:") else f"grpc://{one}" for one in hub.targets]
             # What agents on this machine left, for the log or for a hub at one of these places.
             await deliver_all([log_name, *urls], LocalTransport(log))
             tasks.start_soon(keep_delivering, [log_name, *urls], LocalTransport(log))
+            for address in addresses:
+                say(f"serving HTTP at {address}")
             tasks.start_soon(keep_pruned, log)
             for url in urls:
                 say(f"listening at {url}; to publish there: compass run --log {url} -- CMD")
@@ -117,6 +170,21 @@ async def _serve(
                 break
             say("stopping")
             tasks.cancel_scope.cancel()
+
+
+def _web(log: SessionLog, places: _Places) -> AbstractAsyncContextManager[list[str]]:
+    """Return what serves HTTP while it is entered, and gives its addresses."""
+    if not places.web:
+        return nullcontext([])
+    from compass_agent.runtime.web import running_http  # noqa: PLC0415 - dear to import
+
+    return running_http(
+        log,
+        unix=places.unix.with_name(_HTTP_SOCKET),
+        listen=places.http,
+        token=places.token,
+        hosts=places.hosts,
+    )
 
 
 def _token(path: Path) -> str:

@@ -84,7 +84,7 @@ async def _rows(url: str | None) -> list[SessionRow]:
 
 
 def _print_json(rows: list[SessionRow]) -> None:
-    from compass_agent.services.sessions import row_to_dict  # noqa: PLC0415 - dear to import
+    from compass_agent.services.as_json import row_to_dict  # noqa: PLC0415 - dear to import
 
     for row in rows:
         sys.stdout.write(json.dumps(row_to_dict(row)) + "\n")

@@ -234,6 +234,15 @@ def _url(match: _Match) -> str:
         core = f"user@{core.rpartition('@')[2]}"
     place, question, query = core.partition("?")
     authority, slash, path = place.partition("/")
+    if "@" in core and "@" not in authority and _is_password(authority):
+        # It has a slash or a question mark that should have been escaped.
+        authority, slash, path, question, query = (
+            f"{MASK}@{core.rpartition('@')[2]}",
+            "",
+            "",
+            "",
+            "",
+        )
     user, at, host = authority.rpartition("@")
     if at and user != MASK:
         if _is_database(match):
@@ -254,6 +263,12 @@ def _is_cut_password(core: str) -> bool:
     if not colon or not port or "@" in authority:
         return False
     return not port.isdigit() and "]" not in port
+
+
+def _is_password(authority: str) -> bool:
+    """Tell whether what stands where a port should is none."""
+    _, colon, port = authority.rpartition(":")
+    return colon == ":" and port != "" and not port.isdigit() and "]" not in port
 
 
 def _is_database(match: _Match) -> bool:

@@ -6,13 +6,13 @@ Reading a failed session succeeds: its failure is data. An operation that fails 
 
 from __future__ import annotations
 
-__all__ = ("LAST", "SessionRow", "list_sessions", "resolve_session", "row_to_dict", "tail")
+__all__ = ("LAST", "SessionRow", "list_sessions", "resolve_session", "tail")
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.frames import AgentSessionState, as_state, check_session_id
+from compass_agent.frames import check_session_id
 from compass_agent.view.failure import Cause, explain
 from compass_agent.view.words import ERRORED
 from compass_agent.wire import End
@@ -35,6 +35,11 @@ class SessionRow:
     summary: SessionSummary
     cause: Cause | None
 
+    @classmethod
+    def of(cls, summary: SessionSummary) -> SessionRow:
+        """Return the row of `summary`."""
+        return cls(summary, explain(summary.last_error) if summary.last_error else None)
+
 
 async def list_sessions(log: ReadLog) -> list[SessionRow]:
     """Return every session: those in ERRORED first, and within that the last updated first.
@@ -43,11 +48,8 @@ async def list_sessions(log: ReadLog) -> list[SessionRow]:
         OperationError: As the log's `sessions` does.
     """
     summaries = await log.sessions()
-    summaries.sort(key=lambda summary: (summary.state != ERRORED, -summary.updated_ms))
-    return [
-        SessionRow(summary, explain(summary.last_error) if summary.last_error else None)
-        for summary in summaries
-    ]
+    summaries.sort(key=lambda one: (one.state != ERRORED, -one.updated_ms, one.session))
+    return [SessionRow.of(summary) for summary in summaries]
 
 
 async def resolve_session(log: ReadLog, text: str) -> SessionSummary:
@@ -72,15 +74,27 @@ async def resolve_session(log: ReadLog, text: str) -> SessionSummary:
 
 
 async def tail(
-    log: ReadLog, session: str, after: Cursor | None = None, *, follow: bool = True
+    log: ReadLog,
+    session: str,
+    after: Cursor | None = None,
+    *,
+    follow: bool = True,
+    page_frames: int = 4096,
 ) -> AsyncGenerator[Page]:
     """Yield the pages of `session` after `after`, then, when `follow`, what comes until its end.
+
+    Args:
+        log: Where the session is kept.
+        session: The session's id.
+        after: Where to begin; None: with the oldest that is kept.
+        follow: Go on with what comes.
+        page_frames: How many frames a page holds at most.
 
     Raises:
         OperationError: `unavailable` when a followed reading stops before the session's end: an
             interrupted tail, to be continued from the last page's cursor. Else as the log's `read`.
     """
-    pages = log.read(session, after, follow=follow)
+    pages = log.read(session, after, follow=follow, page_frames=page_frames)
     ended = False
     try:
         async for page in pages:
@@ -91,47 +105,3 @@ async def tail(
         await pages.aclose()
     if follow and not ended:
         raise OperationError(ErrorCode.UNAVAILABLE)
-
-
-def row_to_dict(row: SessionRow) -> dict[str, Any]:
-    """Return `row` as JSON has it: enum names, `lastError` null when nothing went wrong.
-
-    `lastError` is the SessionError in protobuf's JSON, its `message` always there, with `title`,
-    `retryable` (null: not known) and `guidance` beside it.
-    """
-    summary = row.summary
-    return {
-        "session": summary.session,
-        "state": _state_name(summary.state),
-        "epoch": summary.epoch,
-        "cursor": str(summary.cursor),
-        "title": summary.title,
-        "agent": summary.agent,
-        "version": summary.version,
-        "openedMs": summary.opened_ms,
-        "updatedMs": summary.updated_ms,
-        "frames": summary.frames,
-        "ended": summary.ended,
-        "lastError": _error_to_dict(row),
-    }
-
-
-def _error_to_dict(row: SessionRow) -> dict[str, Any] | None:
-    from google.protobuf.json_format import MessageToDict  # noqa: PLC0415 - dear to import
-
-    if row.cause is None or row.summary.last_error is None:
-        return None
-    return {
-        "message": "",
-        **MessageToDict(row.summary.last_error),
-        "title": row.cause.title,
-        "retryable": row.cause.retryable,
-        "guidance": row.cause.guidance,
-    }
-
-
-def _state_name(number: int) -> str | int:
-    try:
-        return AgentSessionState.Name(as_state(number))
-    except ValueError:
-        return number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("EntryWriter",)
+__all__ = ("GAP_TEXTS", "RESTART_TEXTS", "EntryWriter")
 
 import time
 from dataclasses import dataclass
@@ -42,14 +42,14 @@ _WORD = 8
 _LABEL = 9
 _LINE_CHARS = 500
 _YEAR_10000_MS = 253_402_300_800_000
-_GAPS = {
+GAP_TEXTS = {
     GapReason.UNSPECIFIED: "for a reason that this version does not know",
     GapReason.DROPPED: "the agent was faster than its buffer, which dropped the oldest",
     GapReason.RETENTION: "the log no longer keeps them",
     GapReason.WRITER_GONE: "the agent's process went away before it could send them",
     GapReason.LOG_LOSS: "the log lost them, which is a fault",
 }
-_RESTARTS = {
+RESTART_TEXTS = {
     ResetReason.UNSPECIFIED: "the reading begins anew here",
     ResetReason.NEW_EPOCH: "the session was opened again; what follows is the newer run",
     ResetReason.UNKNOWN_EPOCH: "that place is not kept; reading from the oldest that is",
@@ -132,10 +132,10 @@ class EntryWriter:
             case Missing():
                 self.head(at_ms, style.symbol("missing"), "missing", Role.WARNING)
                 frames = "1 frame is" if entry.count == 1 else f"{entry.count} frames are"
-                lines.flow(f"{frames} missing here: {_GAPS[entry.reason]}", Role.WARNING)
+                lines.flow(f"{frames} missing here: {GAP_TEXTS[entry.reason]}", Role.WARNING)
             case Restart():
                 self.head(at_ms, style.symbol("dot"), "session")
-                lines.flow(f"{_RESTARTS[entry.reason]} (epoch {entry.epoch})")
+                lines.flow(f"{RESTART_TEXTS[entry.reason]} (epoch {entry.epoch})")
             case Ended():
                 symbol, role = style.of_state(entry.state)
                 self.head(at_ms, symbol, "end", role)

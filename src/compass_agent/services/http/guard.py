@@ -1,0 +1,85 @@
+"""Decides who may ask at all, before anything else is looked at.
+
+In this order, on every route: the Host must be one of ours, so that no page can reach us under a
+name of its own (DNS rebinding); a browser's request must come from our own pages; and who comes by
+TCP must bring the token. No answer permits another origin to read it.
+"""
+
+from __future__ import annotations
+
+__all__ = ("LOOPBACK_HOSTS", "Guard")
+
+import hmac
+import re
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from compass_agent.services.http.problems import refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from starlette.datastructures import Headers
+    from starlette.responses import Response
+
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+"""The names under which a machine reaches itself."""
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?", re.ASCII)
+_OUR_SITES = frozenset({"same-origin", "none"})
+
+
+class Guard:
+    """Checks requests by their headers.
+
+    Args:
+        token: What a caller must bring, as `Authorization: Bearer TOKEN`; None: nothing.
+        hosts: The names in the Host header that are taken, without a port.
+        open_paths: The paths that need no token.
+    """
+
+    def __init__(
+        self, token: str | None, hosts: Iterable[str], open_paths: frozenset[str] = frozenset()
+    ) -> None:
+        self._expected = None if token is None else f"Bearer {token}".encode()
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._open_paths = open_paths
+
+    def refuse(self, path: str, headers: Headers) -> Response | None:
+        """Return the answer for a request that is refused; None: it may go on."""
+        if not self._is_our_host(headers.getlist("host")):
+            message = "This host name is not served here."
+            return refusal(HTTPStatus.MISDIRECTED_REQUEST, message)
+        if not _is_our_site(headers):
+            message = "Pages of other origins may not ask."
+            return refusal(HTTPStatus.FORBIDDEN, message)
+        if path not in self._open_paths and not self._is_admitted(headers):
+            message = "A token is needed, as a bearer."
+            challenge = {"WWW-Authenticate": 'Bearer realm="compass"'}
+            return refusal(HTTPStatus.UNAUTHORIZED, message, headers=challenge)
+        return None
+
+    def _is_our_host(self, given: list[str]) -> bool:
+        if len(given) != 1:
+            return False
+        host = _HOST.fullmatch(given[0].lower())
+        return host is not None and host[1].rstrip(".") in self._hosts
+
+    def _is_admitted(self, headers: Headers) -> bool:
+        if self._expected is None:
+            return True
+        given = headers.getlist("authorization")
+        offered = given[0].encode("utf-8", "replace") if len(given) == 1 else b""
+        return hmac.compare_digest(offered, self._expected)
+
+
+def _is_our_site(headers: Headers) -> bool:
+    """Tell whether a browser says that the request comes from our own pages, or no browser asks."""
+    site = headers.get("sec-fetch-site")
+    if site is not None and site not in _OUR_SITES:
+        return False
+    host = headers.get("host", "").lower()
+    return all(
+        origin.lower() in {f"http://{host}", f"https://{host}"}
+        for origin in headers.getlist("origin")
+    )
