@@ -73,6 +73,7 @@ def produce(path: str, count: int, go: Event) -> None:
         _, writer = await asyncio.open_unix_connection(path)
         await _send(writer, frames)
         writer.close()
+        await writer.wait_closed()
 
     while True:
         go.wait()
