@@ -18,7 +18,7 @@ from compass.v1.compass_pb2 import AgentSessionFrame, SessionEvent, SubscribeAge
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import Cursor, InvalidCursorError, check_session_id, event_kind
 from compass_agent.wire.convert import decode_frame, item_to_subscriber_frame
-from compass_agent.wire.items import FrameItem, Gap
+from compass_agent.wire.items import FrameItem, FrameRun, Gap
 from compass_agent.wire.malformed import MalformedRequestError
 
 if TYPE_CHECKING:
@@ -146,32 +146,26 @@ class Relay:
         """
         if self._kinds:
             kept = self._filtered(items)
-            return self._batched(kept) if self._max_batch else self._one_by_one(kept)
+            encoded = map(self._encode, kept)
+            return self._packed(encoded) if self._max_batch else self._one_by_one(kept)
         return self._shared(items) if self._max_batch else self._one_by_one(items)
 
     def _shared(self, items: Sequence[Item]) -> Iterator[bytes]:
+        if not isinstance(items, FrameRun):
+            yield from self._packed(map(self._encode, items))
+            return
         for first in range(0, len(items), self._max_batch):
-            some = items[first : first + self._max_batch]
-            place = self._place_of(some)
-            if place is None:
-                yield from self._batched(some)
-                continue
-            messages = self._encoded.get(place)
+            run = items[first : first + self._max_batch]
+            begin, end = run.seqs[0], run.seqs[-1]
+            place = self._session, run.epoch, begin, end
+            # Only without gaps do first and last place say which frames these are.
+            in_a_row = end - begin == len(run) - 1
+            messages = self._encoded.get(place) if in_a_row else None
             if messages is None:
-                messages = tuple(self._batched(some))
-                self._encoded.put(place, messages)
+                messages = tuple(self._packed(self._encode_run(run)))
+                if in_a_row:
+                    self._encoded.put(place, messages)
             yield from messages
-
-    def _place_of(self, items: Sequence[Item]) -> _Place | None:
-        """Return what names these items, if they are frames one behind the other."""
-        first, last = items[0], items[-1]
-        if not isinstance(first, FrameItem) or not isinstance(last, FrameItem):
-            return None
-        if first.late or first.epoch != last.epoch or last.seq - first.seq != len(items) - 1:
-            return None
-        if len(set(map(type, items))) != 1:
-            return None
-        return self._session, first.epoch, first.seq, last.seq
 
     def _filtered(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield what was asked for, and behind frames that were held back their last place.
@@ -216,11 +210,10 @@ class Relay:
         alone = item_to_subscriber_frame("", gap)
         return AgentSessionFrame(gap=alone.gap).SerializeToString()
 
-    def _batched(self, items: Iterable[Item]) -> Iterator[bytes]:
+    def _packed(self, encoded: Iterable[bytes]) -> Iterator[bytes]:
         parts: list[bytes] = []
         size = count = 0
-        for item in items:
-            part = self._encode(item)
+        for part in encoded:
             length = len(part)
             if count == self._max_batch or (count and size + length > _MESSAGE_BYTES):
                 yield b"".join(parts)
@@ -234,6 +227,18 @@ class Relay:
             count += 1
         if parts:
             yield b"".join(parts)
+
+    def _encode_run(self, run: FrameRun) -> Iterator[bytes]:
+        """Yield what `_encode` returns for each frame, faster."""
+        epoch = run.epoch
+        if epoch != self._epoch:
+            self._enter(epoch)
+        head = self._head
+        for seq, data in zip(run.seqs, run.frames, strict=True):
+            if _is_event(data):
+                yield head + data + _place(seq)
+            else:
+                yield self._encode(FrameItem(epoch, seq, data))
 
     def _encode(self, item: Item) -> bytes:
         if isinstance(item, FrameItem):
