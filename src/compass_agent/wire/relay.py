@@ -41,6 +41,10 @@ _EVENT_OF_BOTH = 0x12
 _SEQ = b"\x80\x01"
 _MORE = b"\xb2\x01"
 
+_MOST_PLACE = 1 << 28
+"""Places below it have four bytes at most: two halves that are ready."""
+_LONGEST_PLACE = 6
+
 
 _Place = tuple[str, str, int, int]
 """A session, an epoch, and the first and the last of frames that stand there without a gap."""
@@ -162,7 +166,7 @@ class Relay:
             in_a_row = end - begin == len(run) - 1
             messages = self._encoded.get(place) if in_a_row else None
             if messages is None:
-                messages = tuple(self._packed(self._encode_run(run)))
+                messages = self._run_messages(run)
                 if in_a_row:
                     self._encoded.put(place, messages)
             yield from messages
@@ -228,17 +232,31 @@ class Relay:
         if parts:
             yield b"".join(parts)
 
-    def _encode_run(self, run: FrameRun) -> Iterator[bytes]:
-        """Yield what `_encode` returns for each frame, faster."""
-        epoch = run.epoch
-        if epoch != self._epoch:
-            self._enter(epoch)
-        head = self._head
-        for seq, data in zip(run.seqs, run.frames, strict=True):
-            if _is_event(data):
-                yield head + data + _place(seq)
-            else:
-                yield self._encode(FrameItem(epoch, seq, data))
+    def _run_messages(self, run: FrameRun) -> tuple[bytes, ...]:
+        """Return the messages that carry at most `max_batch` frames: one, when all are as usual."""
+        if run.epoch != self._epoch:
+            self._enter(run.epoch)
+        head, frames = self._head, run.frames
+        sizes = [*map(len, frames)]
+        usual = (
+            run.seqs[-1] < _MOST_PLACE
+            and max(sizes) + len(head) + _LONGEST_PLACE < len(_SHORT)
+            and sum(sizes) < _MESSAGE_BYTES - len(sizes) * (len(head) + 2 * _LONGEST_PLACE)
+            and all(map(_is_event, frames))
+        )
+        if not usual:
+            return tuple(self._packed(map(self._encode, run)))
+        if run.seqs[-1] < len(_SHORT):
+            places = [_SEQ + _SHORT[seq] for seq in run.seqs]
+        else:
+            places = [*map(_place, run.seqs)]
+        pieces = [
+            piece
+            for data, size, place in zip(frames, sizes, places, strict=True)
+            for piece in (_MORE, _SHORT[len(head) + size + len(place)], head, data, place)
+        ]
+        # The first stands as the message itself, each other one as a field of it.
+        return (b"".join(pieces[2:]),)
 
     def _encode(self, item: Item) -> bytes:
         if isinstance(item, FrameItem):
@@ -299,7 +317,7 @@ def _state_and_event(data: bytes) -> bytes | None:
 
 def _place(seq: int) -> bytes:
     """Return the field that holds the place."""
-    if seq < 0x1000_0000:  # noqa: PLR2004 - of four bytes at most: two halves that are ready
+    if seq < _MOST_PLACE:
         low, high = seq & 0x3FFF, seq >> 14
         return _SEQ_BEGUN[low] + _SHORT[high] if high else _SEQ + _SHORT[low]
     return _SEQ + _varint(seq)
