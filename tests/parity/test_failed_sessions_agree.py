@@ -1,4 +1,4 @@
-"""A stored failure is shown alike by every way in: what the agent told, and what follows from it."""
+"""A stored failure is shown alike by every way in: what the agent told and what follows."""
 
 from __future__ import annotations
 

@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _serve(url: str | None) -> None:
-    from compass_agent.services.mcp import serve_stdio  # noqa: PLC0415 - dear to import
-
+    # A log that cannot be opened is told before the dearest import.
     async with open_reading(url) as log:
+        from compass_agent.services.mcp import serve_stdio  # noqa: PLC0415 - dear to import
+
         await serve_stdio(log)

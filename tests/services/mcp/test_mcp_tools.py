@@ -210,7 +210,7 @@ async def test_a_page_with_a_gap_is_a_result_that_says_so() -> None:
     assert "2 frames of the session are missing" in shown
 
 
-SLIPS = [
+SLIPS: list[tuple[str, dict[str, Any], str]] = [
     ("list_sessions", {"limit": "x"}, "limit"),
     ("list_sessions", {"limit": 0}, "limit"),
     ("list_sessions", {"state": "GONE"}, "state"),
