@@ -72,6 +72,10 @@ REQUIREMENTS = {
     "G-HTTP-2": Requirement("Only who may asks"),
     "G-HTTP-3": Requirement("A failure looks the same on every route"),
     "G-HTTP-4": Requirement("A stop ends open streams, then the server", (24,)),
+    "G-MCP-1": Requirement("Another agent's words stay data"),
+    "G-MCP-2": Requirement("A failed session is a result, a failed operation says so"),
+    "G-MCP-3": Requirement("Standard output holds the protocol alone"),
+    "G-MCP-4": Requirement("A wait ends"),
     "G-TURN-1": Requirement("A failed turn says why"),
     "G-TURN-2": Requirement("A stop is no crash"),
     "G-TURN-3": Requirement("Nothing becomes a success by itself", (25,)),
@@ -80,6 +84,7 @@ REQUIREMENTS = {
     "G-ERR-1": Requirement("One code, one set of words"),
     "G-ERR-2": Requirement("A cause is logged once"),
     "G-ERR-3": Requirement("What looks like a secret is masked"),
+    "G-ERR-4": Requirement("Every way in tells a failure alike"),
     "G-WIRE-1": Requirement("Old bytes decode for ever"),
     "G-WIRE-2": Requirement("What is newer passes"),
 }

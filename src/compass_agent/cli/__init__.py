@@ -27,6 +27,7 @@ COMMANDS = {
     "tail": "show what a session does, and what went wrong",
     "sessions": "list the sessions, failed ones first",
     "serve": "run a hub: take sessions from agents over a socket, give them to readers",
+    "mcp": "let other agents read sessions, over MCP on standard input and output",
 }
 """Name and help of each command; the module of the same name here does the work."""
 
