@@ -6,7 +6,7 @@ import gc
 import math
 import pickle
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import anyio
 import pytest
@@ -204,6 +204,26 @@ async def test_what_a_hub_refuses_is_told_by_its_code(place: Path) -> None:
             with anyio.fail_after(20), pytest.raises(TailError) as caught:
                 await anext(reading)
             assert caught.value.code is code
+
+
+class Refusing(MemoryLog):
+    """A log that fails each reading in the same way."""
+
+    code = ErrorCode.INTERNAL
+
+    def read(self, *_: object, **__: object) -> NoReturn:
+        raise OperationError(self.code)
+
+
+@pytest.mark.requirement("G-CLIENT-1", "G-HUB-7")
+@pytest.mark.parametrize("code", ErrorCode)
+async def test_each_code_crosses_as_it_is(place: Path, code: ErrorCode) -> None:
+    log = Refusing()
+    log.code = code
+    async with running_hub(log, unix=place):
+        with anyio.fail_after(20), pytest.raises(TailError) as caught:
+            await anext(tail(f"unix:{place}", S, patience_s=0.0))
+    assert caught.value.code is code
 
 
 async def test_a_session_that_is_gone_after_a_restart_is_an_error_with_the_cursor(
