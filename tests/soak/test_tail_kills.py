@@ -93,7 +93,6 @@ async def read(url: str, told: Told) -> None:
             if there or error.code is not ErrorCode.NOT_FOUND:
                 raise
             told.links.clear()
-            await anyio.sleep(0.05)
 
 
 async def killed_and_killed(
