@@ -16,6 +16,8 @@ from compass_agent.services.sessions import SessionRow
 from compass_agent.wire import FrameItem, Gap
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from compass_agent.log.read import ReadLog
     from compass_agent.wire import Item
 
@@ -82,7 +84,7 @@ class _Count:
     missing: int = 0
     gaps: list[Gap] = field(default_factory=list[Gap])
 
-    def take(self, items: list[Item]) -> None:
+    def take(self, items: Sequence[Item]) -> None:
         for item in items:
             if isinstance(item, FrameItem):
                 self.kinds[kind_of(item)] += 1
