@@ -151,7 +151,9 @@ async def test_a_hub_by_tcp_takes_the_token_alone(
         assert "s3cret" not in repr(vars(tail(url, S)))
 
 
-@pytest.mark.parametrize("url", ["memory:", "sqlite:x.db", "http://h:1", "grpc://h"])
+@pytest.mark.parametrize(
+    "url", ["memory:", "sqlite:x.db", "http://h:1", "grpc://h", "grpc://h:65536"]
+)
 def test_what_is_no_hub_is_refused_at_once(url: str) -> None:
     with pytest.raises(OperationError) as caught:
         tail(url, S)
@@ -161,6 +163,8 @@ def test_what_is_no_hub_is_refused_at_once(url: str) -> None:
 def test_what_names_no_session_and_no_place_is_refused_at_once() -> None:
     with pytest.raises(OperationError):
         tail("unix:", "a/b")
+    with pytest.raises(OperationError):
+        tail("grpc://h:1", S, token="a\nb")  # noqa: S106 - no secret
     with pytest.raises(InvalidCursorError):
         tail("unix:", S, "7")
 

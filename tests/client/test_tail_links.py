@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
+import socket
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -15,6 +18,7 @@ from compass_agent.client import (
     ResetReason,
     TailError,
     TailItem,
+    call,
     tail,
 )
 from compass_agent.errors.codes import ErrorCode
@@ -237,3 +241,35 @@ async def test_a_stream_that_ends_without_the_end_is_no_end(place: Path) -> None
             await anext(reading)
     assert words == ["t1", "caught up"]
     assert (caught.value.code, caught.value.cursor) == (ErrorCode.UNAVAILABLE, Cursor(E1, 1))
+
+
+@pytest.mark.requirement("G-CLIENT-1")
+async def test_a_hub_that_hangs_is_noticed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody accepts connections and never says a word."""
+    quick = replace(
+        call._CONFIG,  # pyright: ignore[reportPrivateUsage] - the real one takes 30 seconds
+        _keepalive_time=0.1,
+        _keepalive_timeout=0.1,
+    )
+    monkeypatch.setattr(call, "_CONFIG", quick)
+    links: list[Link] = []
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(place))
+        listener.listen()
+        with anyio.fail_after(20), pytest.raises(TailError) as caught:
+            await anext(tail(f"unix:{place}", S, on_link=links.append, patience_s=0.1))
+    assert caught.value.code is ErrorCode.UNAVAILABLE
+    assert [link.status for link in links] == [LinkStatus.AWAY]
+
+
+async def test_what_is_no_hub_but_http_is_a_hub_that_is_away(place: Path) -> None:
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_unix_server(answer, place)
+    async with server:
+        with anyio.fail_after(20), pytest.raises(TailError) as caught:
+            await anext(tail(f"unix:{place}", S, patience_s=0.0))
+    assert caught.value.code is ErrorCode.UNAVAILABLE

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 # 64 frames a message move many times as many a second as one does.
 _MAX_BATCH = 64
 
+_LARGEST_PORT = 65_535
+
 
 def tail(
     url: str | None,
@@ -66,8 +68,8 @@ def tail(
         patience_s: For how long to try to reach a hub that is away, in seconds; `math.inf`: always.
 
     Raises:
-        OperationError: `unsupported_input` (no session id, no hub at this URL),
-            `permission_denied` (the file with the token cannot be read).
+        OperationError: `unsupported_input` (no session id, a URL that is no hub's, a token that
+            cannot be one), `permission_denied` (the file with the token cannot be read).
         InvalidCursorError: `after` is no cursor.
     """
     url = log_url(url)
@@ -75,6 +77,9 @@ def tail(
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
     if token is None:
         _, token = hub_way(url)
+    elif not (token.isascii() and token.isprintable()):
+        # It could not be sent.
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
     wanted = SubscribeAgentSessionRequest(
         session_id=check_session_id(session),
         follow=follow,
@@ -228,4 +233,6 @@ def _hub_at(url: str, token: str | None) -> Hub:
     if url.startswith("unix:"):
         return Hub(path=url.removeprefix("unix:"), token=token)
     host, _, port = url.removeprefix("grpc://").rpartition(":")
+    if int(port) > _LARGEST_PORT:
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
     return Hub(host=host.strip("[]"), port=int(port), token=token)
