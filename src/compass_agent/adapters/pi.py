@@ -44,11 +44,18 @@ class Adapter:
     Args:
         secrets: Values that must not appear in failures, notices and the tail of stderr.
         largest_line: Longer lines, in bytes, are left out, with a notice.
+        first_line: The number of the first line, for notices.
     """
 
-    def __init__(self, secrets: Iterable[str] = (), *, largest_line: int = LARGEST_LINE) -> None:
+    def __init__(
+        self,
+        secrets: Iterable[str] = (),
+        *,
+        largest_line: int = LARGEST_LINE,
+        first_line: int = 1,
+    ) -> None:
         self._secrets = tuple(secrets)
-        self._reader = ObjectReader(self._secrets, largest_line=largest_line)
+        self._reader = ObjectReader(self._secrets, largest_line=largest_line, first_line=first_line)
         self._cleaner = FailureCleaner(self._secrets)
         self._deltas = DeltaJoiner()
         self._chunks = ChunkAssembler()

@@ -58,7 +58,7 @@ class ObjectReader:
         self._lines = LineSplitter(largest_line, first_line)
         self._early = False
 
-    def read(self, data: object) -> list[ReadObject | Noticed]:
+    def read(self, data: bytes | str | Mapping[str, object]) -> list[ReadObject | Noticed]:
         """Return what `data` completes.
 
         Args:
