@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from compass_agent.adapters.detect import detect
 from compass_agent.adapters.lines import Line, LineSplitter
+from compass_agent.adapters.reading import json_object
 from compass_agent.adapters.texts import excerpt, tail
 from compass_agent.errors.redaction import redact
 from compass_agent.errors.shapes import valid_text
@@ -75,6 +76,7 @@ class Adapter:
         self._looks = looks
         self._lines = LineSplitter()
         self._inner: AgentAdapter | None = None
+        self._early = False
         self._ended = False
 
     def feed(self, data: bytes | str | Mapping[str, object]) -> list[InnerEvent]:
@@ -89,8 +91,16 @@ class Adapter:
             data = data.encode("utf-8", "surrogatepass")
         if not isinstance(data, bytes | bytearray | memoryview):
             return self._object(data)
+        chunk = bytes(data)
+        if self._early:
+            chunk = self._without_late_end(chunk)
+        if b"\n" not in chunk and self._is_line(chunk):
+            return self._early_line(chunk)
+        return self._whole_lines(chunk)
+
+    def _whole_lines(self, chunk: bytes) -> list[InnerEvent]:
         events: list[InnerEvent] = []
-        lines = self._lines.feed(bytes(data))
+        lines = self._lines.feed(chunk)
         for place, line in enumerate(lines):
             if self._known(line.data, line.number):
                 rest = [later.data + b"\n" for later in lines[place:]]
@@ -98,6 +108,27 @@ class Adapter:
                 return events + self._handed_on(b"".join([*rest, *begun]))
             events += self._plain(line)
         return events
+
+    def _is_line(self, chunk: bytes) -> bool:
+        """A piece that is a JSON object is a line, unless it can be the rest of one."""
+        return not self._lines.begun.lstrip().startswith((b"{", b"[")) and (
+            json_object(chunk) is not None
+        )
+
+    def _early_line(self, chunk: bytes) -> list[InnerEvent]:
+        """Take a line whose end has not come."""
+        begun = self._plain(self._lines.take()) if self._lines.waiting else []
+        number = self._lines.take().number
+        if self._known(chunk, number):
+            return begun + self._handed_on(chunk)
+        self._early = True
+        return begun + self._plain(Line(number, chunk))
+
+    def _without_late_end(self, chunk: bytes) -> bytes:
+        """Take off the end of a line that was told before its end came."""
+        rest = chunk.removeprefix(b"\r")
+        self._early = not rest
+        return rest.removeprefix(b"\n")
 
     def end(
         self,
@@ -143,9 +174,9 @@ class Adapter:
     def _handed_on(self, data: bytes) -> list[InnerEvent]:
         return [] if self._inner is None else self._inner.feed(data)
 
-    def _object(self, data: object) -> list[InnerEvent]:
+    def _object(self, data: Mapping[str, object]) -> list[InnerEvent]:
         if self._known(data, self._lines.number) and self._inner is not None:
-            return self._inner.feed(data)  # type: ignore[arg-type]  # detect knows objects alone
+            return self._inner.feed(data)
         return [Noticed(excerpt(str(data), self._secrets))]
 
     def _plain(self, line: Line) -> list[InnerEvent]:

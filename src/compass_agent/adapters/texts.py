@@ -23,7 +23,7 @@ _MOST_VALUES = 100_000
 
 
 def excerpt(text: str, secrets: Iterable[str] = (), *, longest: int = _LONGEST_EXCERPT) -> str:
-    """Return the head of `text` on one line: at most `longest` characters, no control characters."""
+    """Return the head of `text` on one line: at most `longest` characters, no control ones."""
     head = redact(valid_text(text[:_LONGEST_READ]), secrets)
     plain = "".join(letter if letter.isprintable() else " " for letter in head)
     plain = " ".join(plain.split())
