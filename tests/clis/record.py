@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from provider import Provider
 
@@ -111,6 +111,11 @@ AGENTS: dict[str, tuple[str, Callable[[str, str], tuple[list[str], dict[str, str
 }
 
 
+def _read_all(stream: IO[bytes] | None, into: list[bytes]) -> None:
+    if stream is not None:
+        into.append(stream.read())
+
+
 def _run(agent: str, scenario: str, folder: Path) -> None:
     scene, lines = SCENARIOS[scenario]
     with tempfile.TemporaryDirectory() as home, Provider(home) as provider:
@@ -134,7 +139,7 @@ def _run(agent: str, scenario: str, folder: Path) -> None:
         stop = threading.Timer(_RUN_S, os.killpg, (process.pid, signal.SIGKILL))
         stop.start()
         stderr: list[bytes] = []
-        reader = threading.Thread(target=lambda: stderr.append(process.stderr.read()))  # type: ignore[union-attr]
+        reader = threading.Thread(target=_read_all, args=(process.stderr, stderr))
         reader.start()
         data = b""
         arrivals: list[int] = []

@@ -180,6 +180,7 @@ class ObjectAdapter:
 
     def _start_tool(self, call: str, name: str, title: str) -> list[InnerEvent]:
         begun = self._begin()
+        self._message_has_content = True
         self._tools[call] = name
         return [*begun, ToolStarted(call, valid_text(title))]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("drive",)
+__all__ = ("Driven", "drive")
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,7 +22,7 @@ class Driven(Protocol):
         """Take one inner event."""
         ...
 
-    def settle(self, failure: BaseException | None) -> None:
+    def settle(self, error: BaseException | None) -> None:
         """Take how the stream ended."""
         ...
 

@@ -75,10 +75,11 @@ def check_events(events: Iterable[Any]) -> None:
     """
     mapper, told = EventMapper(now=lambda: 0), Told()
     for event in events:
+        kind: type[object] = type(event)
         _require(
-            type(event) in _CLASSES or isinstance(event, dict),
+            kind in _CLASSES or kind is dict,
             "An adapter gives inner events",
-            f"it gave a {type(event).__name__}",
+            f"it gave a {kind.__name__}",
         )
         for frame in mapper.map(event):
             if isinstance(frame, SessionFrame):
