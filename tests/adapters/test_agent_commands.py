@@ -172,11 +172,24 @@ def test_a_failure_is_told_once_in_the_providers_words(agent: str, scenario: str
     assert error.retry_after_ms == wait, "the others keep it to themselves"
 
 
+@pytest.mark.parametrize(
+    ("agent", "notice"),
+    [
+        ("claude-code", "notice Retry 1 of 1 in 8.186 s: HTTP 429, rate limit"),
+        ("codex", "notice Retry 1 of 1: exceeded retry limit, last status: 429 Too Many Requests"),
+    ],
+)
+def test_an_announced_retry_is_a_notice(agent: str, notice: str) -> None:
+    lines = described(command_run(agent, "err-429").frames())
+    assert lines.index(notice) < lines.index("state ERRORED")
+    assert lines[-2] == "notice No further retry: the agent gave up"
+
+
 def test_an_answer_that_is_made_anew_is_a_message_of_its_own() -> None:
     run = command_run("claude-code", "err-mid")
     lines = described(run.frames())
     assert lines[1:5] == [
-        "text 1 Hel",
+        "text 1 Hel",  # codespell:ignore
         "text 1 lo ",
         "notice The answer broke off",
         f"text 2 {HELLO}",

@@ -126,9 +126,9 @@ def test_what_a_subagent_of_claude_says_is_its_calls_output() -> None:
     ],
 )
 def test_an_edit_by_claude_is_told_as_a_diff(fields: dict[str, Any], old: str, new: str) -> None:
-    tool = {"type": "tool_use", "id": "t1", "name": "Edit", "input": {}}
+    tool: Any = {"type": "tool_use", "id": "t1", "name": "Edit", "input": {}}
     content = [{"type": "tool_result", "tool_use_id": "t1", "content": "ok"}]
-    user = {"type": "user", "message": {"content": content}, **CLAUDE}
+    user: dict[str, Any] = {"type": "user", "message": {"content": content}, **CLAUDE}
     user["tool_use_result"] = {"filePath": "f", **fields}
     frames = told("claude-code", INIT, claude([tool]), user, result())
     (diff,) = [d for f in frames for d in f.typed_event.tool_call_update.diffs]
@@ -137,7 +137,7 @@ def test_an_edit_by_claude_is_told_as_a_diff(fields: dict[str, Any], old: str, n
 
 def test_a_codex_error_that_ended_nothing_is_a_notice() -> None:
     warned = {"type": "error", "message": "The stream was slow"}
-    done = {"type": "turn.completed", "usage": {}}
+    done: Any = {"type": "turn.completed", "usage": {}}
     frames = told("codex", *THREAD, warned, done)
     assert errors_of(frames) == []
     assert "notice The stream was slow" in described(frames)

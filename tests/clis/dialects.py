@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 Json: TypeAlias = dict[str, Any]
 
 RETRY_AFTER = "7"
-TEXT = ("Hel", "lo ", "wörld", " 👋")
+TEXT = ("Hel", "lo ", "wörld", " 👋")  # codespell:ignore
 _WRITE = "hello from the model\n"
 
 
