@@ -85,6 +85,8 @@ REQUIREMENTS = {
     "G-TURN-3": Requirement("Nothing becomes a success by itself", (25,)),
     "G-TURN-4": Requirement("Absent is not zero"),
     "G-TURN-5": Requirement("Closing hides no failure", (23,)),
+    "G-AGENT-1": Requirement("Any output can be read", (25,)),
+    "G-AGENT-2": Requirement("A driven stream is drained and handed on", (1,)),
     "G-ERR-1": Requirement("One code, one set of words"),
     "G-ERR-2": Requirement("A cause is logged once"),
     "G-ERR-3": Requirement("What looks like a secret is masked"),
