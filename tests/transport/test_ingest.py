@@ -75,7 +75,7 @@ def storage_away() -> OperationError:
         (storage_away, ErrorCode.UNAVAILABLE),
     ],
 )
-async def test_a_batch_that_cannot_be_stored_is_answered_by_code_and_its_cause_logged_without_secrets(
+async def test_a_batch_that_cannot_be_stored_is_answered_by_its_code_and_the_cause_is_logged(
     place: Path,
     error: Callable[[], Exception],
     code: ErrorCode,
