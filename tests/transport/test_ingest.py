@@ -19,7 +19,7 @@ from hubs import published, publishing
 from writing_logs import E1, E2, Clock, S, batch, end, read_all, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from compass_agent.wire import Answer
@@ -60,18 +60,28 @@ async def test_batches_are_stored_and_each_is_answered_also_when_it_comes_twice(
     assert (summary.title, summary.agent, summary.version) == ("Fix it", "pi", "1.0")
 
 
+def storage_away() -> OperationError:
+    error = OperationError(ErrorCode.UNAVAILABLE)
+    error.__cause__ = OSError(f"why: {SECRET}")
+    return error
+
+
 @pytest.mark.requirement("G-ERR-2")
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (RuntimeError(f"why: {SECRET}"), ErrorCode.INTERNAL),
-        (ConnectionResetError(f"why: {SECRET}"), ErrorCode.UNAVAILABLE),
+        (lambda: RuntimeError(f"why: {SECRET}"), ErrorCode.INTERNAL),
+        (lambda: ConnectionResetError(f"why: {SECRET}"), ErrorCode.UNAVAILABLE),
+        (storage_away, ErrorCode.UNAVAILABLE),
     ],
 )
-async def test_what_nobody_expected_is_answered_by_its_code_and_logged_once_without_its_secret(
-    place: Path, error: Exception, code: ErrorCode, caplog: pytest.LogCaptureFixture
+async def test_a_batch_that_cannot_be_stored_is_answered_by_its_code_and_the_cause_is_logged(
+    place: Path,
+    error: Callable[[], Exception],
+    code: ErrorCode,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    log = BrokenLog(error)
+    log = BrokenLog(error())
     async with running_hub(log, unix=place) as hub, publishing(hub.targets[0]) as call:
         assert (await published(call, batch(1, priority=[1], through=1), META)).code is code
     (record,) = (one for one in caplog.records if one.name.startswith("compass"))

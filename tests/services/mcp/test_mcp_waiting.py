@@ -147,6 +147,17 @@ async def test_a_failure_of_a_later_run_is_waited_for_over_an_end() -> None:
     assert (told["reason"], told["lastError"]["message"]) == ("error", "Gone")
 
 
+async def test_the_end_of_a_run_is_told_although_a_newer_one_is_at_work() -> None:
+    async with waiting() as one:
+        await one.begin()
+        await one.store(READY)
+        await one.end()
+        await one.log.open(S, E2)
+        await one.log.append(batch(1, priority={1: WORKING}, through=1, epoch=E2))
+        told = await one.wait(until="ended", after=f"{E1}-1")
+    assert (told["reason"], told["state"]) == ("ended", "AGENT_SESSION_STATE_WORKING")
+
+
 @pytest.mark.requirement("G-MCP-4")
 async def test_a_wait_is_over_when_its_time_is_and_tells_that_it_goes_on() -> None:
     async with waiting() as one:
