@@ -64,7 +64,7 @@ def check_adapter(make: Callable[[], AgentAdapter], stream: bytes, *, exit_code:
         _check_stop(make, begun)
 
 
-def check_events(events: Iterable[Any]) -> None:
+def check_events(events: Iterable[object]) -> None:
     """Check the events of one run, from its start to its end, as an adapter gave them.
 
     Args:
