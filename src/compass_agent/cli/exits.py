@@ -6,13 +6,16 @@ Those of a failed operation stand in the table of codes, and nowhere else.
 from __future__ import annotations
 
 __all__ = (
+    "EXIT_ABORTED",
     "EXIT_FAILED",
     "EXIT_FAILED_FOR_NOW",
     "EXIT_INTERRUPTED",
     "EXIT_IO",
+    "EXIT_MISSING",
     "EXIT_NO_INPUT",
     "EXIT_OK",
     "EXIT_PIPE_CLOSED",
+    "EXIT_TIMEOUT",
     "EXIT_USAGE",
     "CommandError",
     "guarded",
@@ -25,7 +28,6 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -36,12 +38,18 @@ EXIT_OK = 0
 EXIT_USAGE = 2
 EXIT_FAILED = 3
 """The session failed; trying again does not help, or it is not known whether it does."""
+EXIT_MISSING = 6
+"""Frames are missing, and the user wants that to count as a failure."""
+EXIT_ABORTED = 7
+"""The work was stopped on purpose, and the user wants that to count as a failure."""
 EXIT_FAILED_FOR_NOW = 75
 """The session failed and the same may succeed later (EX_TEMPFAIL)."""
 EXIT_NO_INPUT = 66
 """The input is not there, or cannot be read (EX_NOINPUT)."""
 EXIT_IO = 74
 """An output cannot be written (EX_IOERR)."""
+EXIT_TIMEOUT = 124
+"""The time that the user gave is over."""
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 

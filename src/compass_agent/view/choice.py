@@ -36,6 +36,11 @@ class Choice:
     problems: bool = False
     pattern: re.Pattern[str] | None = None
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether nothing is left out."""
+        return not (self.kinds or self.not_kinds or self.problems or self.pattern)
+
     def takes_kind(self, kind: str) -> bool:
         """Tell whether any entry of `kind` can be wanted."""
         if kind in ALWAYS:
