@@ -14,11 +14,11 @@ from compass_agent.cli.begin import Begin, Gate, last_entries, since
 from compass_agent.cli.closed import until_closed
 from compass_agent.cli.countdown import Countdown
 from compass_agent.cli.exits import EXIT_TIMEOUT
-from compass_agent.cli.naming import WAIT_S, find_session
+from compass_agent.cli.naming import WAIT_S
 from compass_agent.cli.options import say
 from compass_agent.cli.pager import Pager, pager_command
 from compass_agent.cli.printers import Form, Printer, Stdout, printer_of
-from compass_agent.cli.source import is_saved, open_source
+from compass_agent.cli.source import is_saved, open_source, session_in
 from compass_agent.cli.until import Goal, Until
 from compass_agent.cli.verdict import Verdict
 from compass_agent.errors.codes import OperationError
@@ -52,23 +52,19 @@ async def tail_session(options: argparse.Namespace) -> int:
     with anyio.move_on_after(options.timeout):
         async with AsyncExitStack() as stack:
             log = await stack.enter_async_context(
-                open_source(options.session, options.log, patience_s=patience_s)
+                open_source(options.session, options.log, patience_s=patience_s, stream=True)
             )
             wait_s = 0.0 if options.no_follow or saved else WAIT_S
-            found = await _find(log, options, wait_s, saved=saved)
+            found = await _find(log, options, wait_s)
             follow = not (options.no_follow or saved)
             status = await _Tail(options, log, found, follow=follow).run()
     return status
 
 
-async def _find(
-    log: ReadLog, options: argparse.Namespace, wait_s: float, *, saved: bool
-) -> SessionSummary:
-    if saved:
-        return (await log.sessions())[0]
-    wait_s = wait_s if options.wait is None else options.wait
-    found = await find_session(log, options.session, wait_s)
-    if found.session != options.session:
+async def _find(log: ReadLog, options: argparse.Namespace, wait_s: float) -> SessionSummary:
+    name: str = options.session
+    found = await session_in(log, name, wait_s if options.wait is None else options.wait)
+    if found.session != name and not is_saved(name):
         say(f"following {found.session}")
     return found
 

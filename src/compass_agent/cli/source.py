@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("SAVED_HELP", "SESSION_OR_FILE_HELP", "is_saved", "open_saved", "open_source")
+__all__ = ("SESSION_OR_FILE_HELP", "is_saved", "open_source", "session_in")
 
 import contextlib
 import os
@@ -11,17 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import EXIT_NO_INPUT, CommandError
-from compass_agent.cli.naming import SESSION_HELP
+from compass_agent.cli.naming import SESSION_HELP, find_session
 from compass_agent.cli.options import open_reading
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from compass_agent.log.read import ReadLog
+    from compass_agent.log.read import ReadLog, SessionSummary
     from compass_agent.services.saved import SavedLog
 
-SAVED_HELP = "a file that an export wrote (NAME.jsonl), or - for stdin"
-SESSION_OR_FILE_HELP = f"{SESSION_HELP}; or {SAVED_HELP}"
+SESSION_OR_FILE_HELP = (
+    f"{SESSION_HELP}; or a file that an export wrote (NAME.jsonl), or - for stdin"
+)
 
 _PIECE = 1 << 16
 
@@ -35,38 +36,52 @@ def is_saved(name: str) -> bool:
 
 @contextlib.asynccontextmanager
 async def open_source(
-    name: str, url: str | None, *, patience_s: float | None = None
+    name: str, url: str | None, *, patience_s: float | None = None, stream: bool = False
 ) -> AsyncGenerator[ReadLog]:
     """Open the log in which the session `name` is to be looked for, and close it at the end.
+
+    Args:
+        name: What the user calls the session, or a file.
+        url: Where the log is; None: the default.
+        patience_s: As for `open_reading`.
+        stream: Read no more of stdin than is needed to know the session; the rest as it comes.
 
     Raises:
         OperationError: As `open_reading` does; `unsupported_input`: a file is no export.
         CommandError: A file cannot be read.
     """
     if is_saved(name):
-        async with open_saved(name) as saved:
+        async with _open_saved(name, whole=name != "-" or not stream) as saved:
             yield saved
     else:
         async with open_reading(url, patience_s=patience_s) as log:
             yield log
 
 
-@contextlib.asynccontextmanager
-async def open_saved(name: str) -> AsyncGenerator[SavedLog]:
-    """Open an export; a file is read whole, stdin as far as its session's id.
+async def session_in(log: ReadLog, name: str, wait_s: float = 0.0) -> SessionSummary:
+    """Return the session that `name` means in the log that `open_source` opened for it.
 
     Raises:
-        OperationError: `unsupported_input`: it is no export.
-        CommandError: It cannot be read, or holds nothing.
+        OperationError: As `find_session` does.
+        CommandError: Several sessions fit.
     """
-    from compass_agent.services.saved import SavedLog  # noqa: PLC0415 - dear to import
+    if is_saved(name):
+        return (await log.sessions())[0]
+    return await find_session(log, name, wait_s)
+
+
+@contextlib.asynccontextmanager
+async def _open_saved(name: str, *, whole: bool) -> AsyncGenerator[SavedLog]:
+    from compass_agent.services.saved import SavedLineError, SavedLog  # noqa: PLC0415 - dear
 
     saved = SavedLog(_stdin() if name == "-" else _file(name))
     try:
-        await saved.load(whole=name != "-")
+        await saved.load(whole=whole)
         if not saved.session:
             raise CommandError(f"{name}: there is nothing in it", EXIT_NO_INPUT)
         yield saved
+    except SavedLineError as error:
+        raise CommandError(f"{name}: line {error.line} is not of one export") from error
     finally:
         await saved.aclose()
 

@@ -5,7 +5,7 @@ Data goes to stdout, talk to stderr. The exit status tells how the session was l
 
 from __future__ import annotations
 
-__all__ = ("HELP", "NAME", "add_arguments", "run")
+__all__ = ("HELP", "LISTS", "NAME", "add_arguments", "run")
 
 import argparse
 import re
@@ -25,7 +25,22 @@ if TYPE_CHECKING:
 NAME = "tail"
 HELP = "show what a session does, and what went wrong"
 
-_FAIL_ON = ("error", "abort", "tool", "gap")
+_FAIL_ON = {name: name for name in ("error", "abort", "tool", "gap")}
+_KINDS = {
+    "text": "assistant_text",
+    "thinking": "thinking",
+    "tool": "tool_call",
+    "plan": "plan",
+    "prompt": "prompt",
+    "notice": "notice",
+    "injection": "session_injection",
+    "error": "session_error",
+    "state": "state",
+    "unknown": "unknown",
+}
+"""What a kind is called here, and what entries of it are called."""
+LISTS = {"kind": _KINDS, "not_kind": _KINDS, "fail_on": _FAIL_ON}
+"""What an option that takes a list may hold, by its name in the options."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--fail-on",
         metavar="WHAT,…",
-        type=_list(dict(zip(_FAIL_ON, _FAIL_ON, strict=True))),
+        type=_list(_FAIL_ON),
         default=frozenset(),
         help="end with a failure also for a failure that was got over (error; exit 3 or 75), a stop"
         " (abort; 7), a tool call that failed (tool; 3), missing frames (gap; 6)",
@@ -87,16 +102,19 @@ def _add_range(parser: argparse.ArgumentParser) -> None:
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("what to show; what is missing, and ends, always are")
-    kinds = _kind_names()
     group.add_argument(
         "--kind",
         metavar="KIND,…",
-        type=_list(kinds),
+        type=_list(_KINDS),
         default=frozenset(),
-        help=f"only these: {', '.join(kinds)}",
+        help=f"only these: {', '.join(_KINDS)}",
     )
     group.add_argument(
-        "--not-kind", metavar="KIND,…", type=_list(kinds), default=frozenset(), help="none of these"
+        "--not-kind",
+        metavar="KIND,…",
+        type=_list(_KINDS),
+        default=frozenset(),
+        help="none of these",
     )
     group.add_argument(
         "--problems",
@@ -171,22 +189,6 @@ def run(options: argparse.Namespace) -> int:
     from compass_agent.cli.following import tail_session  # noqa: PLC0415 - dear to import
 
     return anyio.run(tail_session, options)
-
-
-def _kind_names() -> dict[str, str]:
-    """Return what a kind may be called here, and what entries of it are called."""
-    return {
-        "text": "assistant_text",
-        "thinking": "thinking",
-        "tool": "tool_call",
-        "plan": "plan",
-        "prompt": "prompt",
-        "notice": "notice",
-        "injection": "session_injection",
-        "error": "session_error",
-        "state": "state",
-        "unknown": "unknown",
-    }
 
 
 def _list(names: dict[str, str]) -> Callable[[str], frozenset[str]]:

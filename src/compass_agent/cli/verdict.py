@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("FAIL_ON", "Verdict")
+__all__ = ("Verdict",)
 
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from compass_agent.frames import SessionError
     from compass_agent.wire import Item
 
-FAIL_ON = ("error", "abort", "tool", "gap")
-"""What can be asked for: a failure, also one that was got over; a stop; a tool call that failed;
-frames that are missing."""
-
 _ERRORED = int(AgentSessionState.AGENT_SESSION_STATE_ERRORED)
 _FAILED = AgentToolCallStatus.AGENT_TOOL_CALL_STATUS_FAILED
 
@@ -33,7 +29,7 @@ class Verdict:
     """Notes what happened in what was shown.
 
     Args:
-        fail_on: Of `FAIL_ON`.
+        fail_on: What counts: error (also one that was got over), abort, tool (a call failed), gap.
     """
 
     def __init__(self, fail_on: Collection[str]) -> None:

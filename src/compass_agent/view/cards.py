@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ("GAP_TEXTS", "RESTART_TEXTS", "USUAL", "WHOLE", "Detail", "DiffForm", "EntryWriter")
+__all__ = (
+    "GAP_TEXTS",
+    "RESTART_TEXTS",
+    "USUAL",
+    "WHOLE",
+    "Detail",
+    "DiffForm",
+    "EntryWriter",
+    "failure_facts",
+)
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -271,7 +280,7 @@ class EntryWriter:
         self.lines.put(cause.title + (f" ({cause.http})" if cause.http else ""), role)
         message = cause.message if cause.message.strip() else f"({NO_MESSAGE})"
         self._field("message", message, role)
-        for label, text in _facts(cause, self._over(entry)):
+        for label, text in failure_facts(cause, self._over(entry)):
             if text:
                 self._field(label, text, role)
         self._field("place", f"{entry.epoch}-{entry.seq}", role)
@@ -289,7 +298,13 @@ class EntryWriter:
         self.lines.flow(text)
 
 
-def _facts(cause: Cause, over: str) -> list[tuple[str, str]]:
+def failure_facts(cause: Cause, over: str = "") -> list[tuple[str, str]]:
+    """Return what a card says below the message, by label; a text may be empty.
+
+    Args:
+        cause: What went wrong.
+        over: Follows the time that the provider asked to wait.
+    """
     told = [("code", cause.code), ("request", cause.request_id)]
     wait = cause.retry_after_ms
     asked = "" if wait is None else f"; the provider asked to wait {duration(max(0, wait))}{over}"
