@@ -12,7 +12,7 @@ import argparse
 import importlib
 import itertools
 import sys
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 
 from compass_agent.cli.exits import EXIT_OK, EXIT_USAGE, CommandError
 
@@ -124,9 +124,10 @@ def _parser(words: list[str]) -> argparse.ArgumentParser:
     importlib.import_module(f"compass_agent.cli.{words[0]}").add_arguments(parser)
     for word in words[1:]:
         for action in _actions(parser):
-            below: object = action.choices
-            if isinstance(below, dict):
-                parser = cast("dict[str, argparse.ArgumentParser]", below).get(word, parser)
+            if action.nargs == argparse.PARSER:
+                below: Any = action.choices
+                found: object = below.get(word)
+                parser = found if isinstance(found, argparse.ArgumentParser) else parser
     return parser
 
 

@@ -109,10 +109,16 @@ def guarded(command: Callable[[], int], *, as_json: bool = False) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - users get no traceback, whatever it is
-        from compass_agent.errors.groups import only_exception  # noqa: PLC0415 - dear to import
-
-        return _failed(only_exception(error), as_json=as_json)
+        return _failed(_cause(error), as_json=as_json)
     return status
+
+
+def _cause(error: Exception) -> Exception:
+    """Return what ended the command, out of a group; a closed pipe may be noticed twice at once."""
+    from compass_agent.errors.groups import leaves, only_exception  # noqa: PLC0415 - dear to import
+
+    closed = (one for one in leaves(error) if isinstance(one, BrokenPipeError))
+    return next(closed, None) or only_exception(error)
 
 
 def _failed(error: Exception, *, as_json: bool) -> int:
