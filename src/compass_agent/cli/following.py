@@ -24,6 +24,7 @@ from compass_agent.cli.verdict import Verdict
 from compass_agent.errors.codes import OperationError
 from compass_agent.services.sessions import resolve_session, tail
 from compass_agent.view.choice import Choice
+from compass_agent.view.neutralise import one_line
 from compass_agent.view.outcome import Outcome
 from compass_agent.wire import CaughtUp, FrameItem, decode_frame
 
@@ -65,7 +66,7 @@ async def _find(log: ReadLog, options: argparse.Namespace, wait_s: float) -> Ses
     name: str = options.session
     found = await session_in(log, name, wait_s if options.wait is None else options.wait)
     if found.session != name and not is_saved(name):
-        say(f"following {found.session}")
+        say(f"following {one_line(found.session)}")
     return found
 
 
@@ -137,7 +138,7 @@ class _Tail:
         except OperationError:
             self._countdown.wipe()
             if self._cursor is not None:
-                say(f"the tail stopped; --after {self._cursor} goes on where it did")
+                say(f"the tail stopped; --after {one_line(str(self._cursor))} goes on where it did")
             raise
         except BrokenPipeError:
             if sys.stdout.isatty():  # a pager that was left: that is no failure

@@ -146,7 +146,8 @@ class LineWriter:
                 continue
             self._end_word()
             if self._newlines or self._blank_line:
-                indent = part[: self._edge - self._start]
+                at = self._start if self._newlines else self._column
+                indent = part[: max(self._edge - at, 0)]
                 self._emit(indent, len(indent))
             else:
                 self._spaces = part

@@ -317,7 +317,8 @@ class TextRenderer:
         for tool in tools.values():
             if not tool.status.ended:
                 tools[tool.tool_call_id] = closed = close_tool(tool, status, at_ms)
-                self._write(closed, at_ms)
+                if self._write(closed, at_ms):
+                    self._entries.remark("it was at work when its turn ended")
 
     def _failure(self, item: FrameItem, event: SessionEvent) -> None:
         entry = Failure(**place_of(item, event), cause=explain(event.session_error))
