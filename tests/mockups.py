@@ -92,6 +92,7 @@ def _runs() -> tuple[dict[str, list[SessionFrame | int]], dict[str, int]]:
             build.tool_call_update("t2", COMPLETED, diffs=[diff]),
             build.session_injection(STEER, "m1", "user"),
             build.tool_call("t3", "bash: pytest -q tests/test_retry.py"),
+            build.lifecycle(STOPPED),
         ],
         "s-429": [
             build.lifecycle(WORKING),
@@ -120,6 +121,7 @@ def _runs() -> tuple[dict[str, list[SessionFrame | int]], dict[str, int]]:
             build.session_injection(STEER, "m2", "user"),
             build.session_error(ABORTED, "Request was aborted", stopped_by="user (steer)"),
             build.lifecycle(READY),
+            build.lifecycle(STOPPED),
         ],
         "s-drop": [
             build.lifecycle(WORKING),
@@ -127,6 +129,7 @@ def _runs() -> tuple[dict[str, list[SessionFrame | int]], dict[str, int]]:
             _NO_FRAME,
             build.assistant_text("and that was all of it.", "3"),
             build.lifecycle(READY),
+            build.lifecycle(STOPPED),
         ],
     }
     return frames, {"s-429": ERRORED, "s-empty": ERRORED}

@@ -132,13 +132,13 @@ def test_no_command_passes_a_control_character(
     record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     frames = [frame for text in HOSTILE for frame in frames_with(text)]
-    record("s1", frames, 4)
+    epoch = record("s1", frames, 4)
     assert main(["export", "s1"]) == 0
     saved = tmp_path / "s1.jsonl"
     lines = capsys.readouterr().out
     assert harm(lines) == ""
     # A file can say anything, also where a log checks.
-    saved.write_text(lines.replace('"s1"', '"\\u001b[2J\\u202e"'), "utf-8")
+    saved.write_text(lines.replace(epoch, "\\u001b[2J\\u202e"), "utf-8")
     for command in (
         ["tail", "s1", "-v"],
         ["tail", "s1", "-n", "2"],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from anyio.lowlevel import checkpoint
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.frames import Cursor
+from compass_agent.frames import Cursor, check_session_id
 from compass_agent.log.read import SessionSummary
 from compass_agent.services.reading import place_of_item
 from compass_agent.view.outcome import Outcome
@@ -92,6 +92,7 @@ class SavedLog:
     def _take(self, line: bytes) -> None:
         try:
             session, items = items_from_json(line)
+            check_session_id(session)
         except OperationError as error:
             raise SavedLineError(self._line) from error
         self.session = self.session or session

@@ -128,7 +128,7 @@ def _section(entry: Entry) -> str:
     if entry.late:
         parts.append("Arrived late: it belongs further up.\n")
     place = f"{entry.epoch}-{entry.seq}" if entry.seq else entry.epoch
-    return "\n" + "\n".join([f"## {word}\n", f"{_time(entry.at_ms)}`{place}`\n", *parts])
+    return "\n" + "\n".join([f"## {word}\n", f"{_time(entry.at_ms)}{_span(place)}\n", *parts])
 
 
 def _parts(entry: Entry) -> Iterator[str]:
