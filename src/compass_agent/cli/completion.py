@@ -108,7 +108,7 @@ def _fits(words: list[str]) -> _Fits:
     *before, current = words
     if not before:
         return [*COMMANDS.items(), ("--help", ""), ("--version", "")]
-    if before[0] not in COMMANDS or "--" in before:
+    if before[0] not in COMMANDS:
         return []
     parser = _parser(before)
     asked = _option(parser, before[-1])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 __all__ = ("SavedLineError", "SavedLog")
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from anyio.lowlevel import checkpoint
@@ -16,7 +17,7 @@ from compass_agent.frames import Cursor, check_session_id
 from compass_agent.log.read import SessionSummary
 from compass_agent.services.reading import place_of_item
 from compass_agent.view.outcome import Outcome
-from compass_agent.wire import CaughtUp, End, FrameItem, Page, Reset, ResetReason, decode_frame
+from compass_agent.wire import CaughtUp, End, FrameItem, Gap, Page, Reset, ResetReason, decode_frame
 from compass_agent.wire.received import items_from_json
 
 if TYPE_CHECKING:
@@ -190,6 +191,8 @@ class _SavedPages:
             if not await log.more():
                 break
         items = log.items[self._at : self._at + self._page_frames]
+        if items and self._after is not None:
+            items[0] = _rest(items[0], self._after)
         if not items:
             self._closed = True
             raise StopAsyncIteration
@@ -217,3 +220,10 @@ class _SavedPages:
         """End the reading."""
         self._closed = True
         await checkpoint()
+
+
+def _rest(item: Item, after: Cursor) -> Item:
+    """Return what of a gap lies behind a place within it; any other item as it is."""
+    if isinstance(item, Gap) and item.epoch == after.epoch and item.first_seq <= after.seq:
+        return replace(item, first_seq=after.seq + 1)
+    return item
