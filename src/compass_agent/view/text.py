@@ -198,6 +198,13 @@ class TextRenderer:
         if event.at_unix_ms and not item.late:
             self._last_ms = event.at_unix_ms
         kind = event.WhichOneof("event")
+        if kind == "assistant_text" and self._headed and not state:
+            piece = event.assistant_text
+            if self._block == (item.epoch, "text", piece.message_id):
+                # What nearly every frame is: one more piece of the message that is open.
+                self._answering.add(item.epoch)
+                self._lines.flow(piece.text)
+                return
         if kind is not None or frame.HasField("typed_event"):
             self._event(item, event, kind)
         elif not state:
