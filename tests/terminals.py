@@ -86,6 +86,6 @@ class Terminal:
 
 def on_terminal(*arguments: str, columns: int = 80, **variables: str) -> tuple[str, int]:
     """Return all that the command prints on a terminal, and its exit status."""
-    with Terminal(*arguments, columns=columns, **variables) as terminal:
+    with Terminal(*arguments, columns=columns, both=False, **variables) as terminal:
         status = terminal.end()
         return terminal.text.replace("\r\n", "\n"), status

@@ -73,8 +73,10 @@ def heads(record: Record, capsys: Capture) -> Callable[..., list[str]]:
     return tail
 
 
-ALL = ["state", "prompt", "thinking", "text", "tool", "tool", "tool", "tool", "plan", "notice"]
-ALL += ["ERROR", "state", "state", "text", "ABORTED", "state", "end"]
+ALL = [
+    *("state", "prompt", "thinking", "text", "tool", "tool", "tool", "tool", "plan", "notice"),
+    *("ERROR", "state", "state", "text", "ABORTED", "state", "end"),
+]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compass_agent.errors.codes import OperationError
-from compass_agent.frames import SessionFrame
+from compass_agent.frames import SessionFrame, as_state
 from compass_agent.wire import FrameItem, item_to_json, item_to_subscriber_frame
 from hostile import HOSTILE
 
@@ -17,7 +17,7 @@ words = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_catego
 
 @st.composite
 def frames(draw: st.DrawFn) -> SessionFrame:
-    frame = SessionFrame(state=draw(st.sampled_from([0, 0, 0, 3, 99])))
+    frame = SessionFrame(state=as_state(draw(st.sampled_from([0, 0, 0, 3, 99]))))
     event = frame.typed_event
     event.event_id = draw(words)
     event.at_unix_ms = draw(st.sampled_from([0, 1, -1, 2**63 - 1]))

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from compass_agent.wire import Item
 
 # Frames are looked through backwards, a page at a time. A filter may need many to find its entries.
-_FEW_PAGES = 4
+_FIRST_FRAMES = 256
+_FEW_PAGES = 2
 _MANY_PAGES = 200
 
 
@@ -47,12 +48,12 @@ class Begin:
 async def last_entries(log: ReadLog, session: str, count: int, choice: Choice) -> Begin:
     """Return where the last `count` entries that `choice` takes begin.
 
-    A message of many thousand frames is cut, rather than read to its beginning.
+    A message of more than a thousand frames is cut, rather than read to its beginning.
 
     Raises:
         OperationError: As `read_session` does.
     """
-    page = await read_session(log, session, limit=MAX_LIMIT)
+    page = await read_session(log, session, limit=_FIRST_FRAMES)
     places: list[Cursor] = []
     pages, after = 1, page.prev
     while True:

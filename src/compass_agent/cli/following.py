@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 _USUAL = -1
 _USUAL_ENTRIES = 50
+# Small enough for the first line to come at once, large enough for many a second.
+_PAGE_FRAMES = 512
 
 
 async def tail_session(options: argparse.Namespace) -> int:
@@ -130,7 +132,13 @@ class _Tail:
     async def _read(self, printer: Printer, begin: Begin) -> None:
         gate = Gate(begin)
         try:
-            pages = tail(self._log, self._found.session, begin.after, follow=self._follow)
+            pages = tail(
+                self._log,
+                self._found.session,
+                begin.after,
+                follow=self._follow,
+                page_frames=_PAGE_FRAMES,
+            )
             async with aclosing(pages):
                 async for page in pages:
                     if self._take(page, gate, printer):

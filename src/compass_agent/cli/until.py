@@ -42,11 +42,13 @@ class Until:
 
     def met(self, item: Item, state: int | None) -> bool:
         """Take the next item, and the session's state after it; return whether to stop."""
+        if self._goal is Goal.ENDED:  # the reading ends by itself
+            return False
         from compass_agent.view.words import state_word  # noqa: PLC0415 - dear to import
         from compass_agent.wire import CaughtUp  # noqa: PLC0415 - dear to import
 
         self._live = self._live or isinstance(item, CaughtUp)
-        if not self._live or self._goal is Goal.ENDED:
+        if not self._live:
             return False
         word = "" if state is None else state_word(state)
         if self._goal is Goal.ERROR:
