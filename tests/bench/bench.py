@@ -18,6 +18,7 @@ from flooded import measure_ways
 from floors import DELTA, HandWrittenFeed
 from logs import append_row, read_row
 from measure import Row, alternate
+from printing import printing_rows
 from sse import event_stream_row
 from through_hub import end_to_end_row, hub_to_reader_row
 
@@ -74,6 +75,7 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "hub": lambda: [hub_to_reader_row()],
     "end-to-end": lambda: [end_to_end_row()],
     "flood": errors_under_a_flood,
+    "tail": printing_rows,
     "sse": lambda: [event_stream_row()],
 }
 
@@ -100,7 +102,7 @@ def main() -> int:
 
 def _print(row: Row) -> None:
     spread = f"{min(row.ratios):.2f} to {max(row.ratios):.2f}"
-    limit = f"{'at least' if row.at_least else 'at most'} {row.limit:.1f}"
+    limit = f"{'at least' if row.at_least else 'at most'} {row.limit:.3g}"
     print(
         f"{row.name:<24} {row.floor:>7.2f} {row.unit:<3} {row.ours:>7.2f} {row.unit:<3}"
         f" {row.ratio:>6.2f} {spread:>13} {limit:>12}",

@@ -25,9 +25,13 @@ COMMANDS = {
     "run": "run an agent's command and record its session",
     "replay": "record a session from an agent's saved output",
     "tail": "show what a session does, and what went wrong",
+    "show": "tell how one session stands, and what went wrong",
+    "wait": "wait until a session ended, failed, or is not at work",
+    "export": "print a session whole, as JSON Lines or Markdown",
     "sessions": "list the sessions, failed ones first",
     "serve": "run a hub: take sessions from agents over a socket, give them to readers",
     "mcp": "let other agents read sessions, over MCP on standard input and output",
+    "completion": "print the completion of a shell",
 }
 """Name and help of each command; the module of the same name here does the work."""
 
@@ -37,7 +41,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
     prepare_streams()
     ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return guarded(lambda: _dispatch(arguments), as_json="--json" in ours)
+    return guarded(lambda: _dispatch(arguments), as_json=_wants_json(ours))
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    """Tell whether failures are to be told as JSON, too; the command line may be a wrong one."""
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    asked = any(one in {"-o", "--output"} and other == "json" for one, other in pairs)
+    return asked or not {"--json", "-ojson", "--output=json"}.isdisjoint(arguments)
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -6,13 +6,16 @@ Those of a failed operation stand in the table of codes, and nowhere else.
 from __future__ import annotations
 
 __all__ = (
+    "EXIT_ABORTED",
     "EXIT_FAILED",
     "EXIT_FAILED_FOR_NOW",
     "EXIT_INTERRUPTED",
     "EXIT_IO",
+    "EXIT_MISSING",
     "EXIT_NO_INPUT",
     "EXIT_OK",
     "EXIT_PIPE_CLOSED",
+    "EXIT_TIMEOUT",
     "EXIT_USAGE",
     "CommandError",
     "guarded",
@@ -35,12 +38,18 @@ EXIT_OK = 0
 EXIT_USAGE = 2
 EXIT_FAILED = 3
 """The session failed; trying again does not help, or it is not known whether it does."""
+EXIT_MISSING = 6
+"""Frames are missing, and the user wants that to count as a failure."""
+EXIT_ABORTED = 7
+"""The work was stopped on purpose, and the user wants that to count as a failure."""
 EXIT_FAILED_FOR_NOW = 75
 """The session failed and the same may succeed later (EX_TEMPFAIL)."""
 EXIT_NO_INPUT = 66
 """The input is not there, or cannot be read (EX_NOINPUT)."""
 EXIT_IO = 74
 """An output cannot be written (EX_IOERR)."""
+EXIT_TIMEOUT = 124
+"""The time that the user gave is over."""
 EXIT_INTERRUPTED = 130
 EXIT_PIPE_CLOSED = 141
 
@@ -100,10 +109,16 @@ def guarded(command: Callable[[], int], *, as_json: bool = False) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - users get no traceback, whatever it is
-        from compass_agent.errors.groups import only_exception  # noqa: PLC0415 - dear to import
-
-        return _failed(only_exception(error), as_json=as_json)
+        return _failed(_cause(error), as_json=as_json)
     return status
+
+
+def _cause(error: Exception) -> Exception:
+    """Return what ended the command, out of a group; a closed pipe may be noticed twice at once."""
+    from compass_agent.errors.groups import leaves, only_exception  # noqa: PLC0415 - dear to import
+
+    closed = (one for one in leaves(error) if isinstance(one, BrokenPipeError))
+    return next(closed, None) or only_exception(error)
 
 
 def _failed(error: Exception, *, as_json: bool) -> int:

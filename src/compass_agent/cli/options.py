@@ -57,8 +57,14 @@ def add_look_options(parser: argparse.ArgumentParser) -> None:
 
 
 @contextlib.asynccontextmanager
-async def open_reading(url: str | None) -> AsyncGenerator[ReadLog]:
+async def open_reading(
+    url: str | None, *, patience_s: float | None = None
+) -> AsyncGenerator[ReadLog]:
     """Open the log at `url` (None: the default), or that of a hub, and close it at the end.
+
+    Args:
+        url: Where it is.
+        patience_s: For how long to wait for a hub that went away; None: as usual.
 
     Raises:
         OperationError: As `open_log` does. `permission_denied`: a hub's token cannot be read.
@@ -66,7 +72,7 @@ async def open_reading(url: str | None) -> AsyncGenerator[ReadLog]:
     from compass_agent.log import is_hub, log_url  # noqa: PLC0415 - dear to import
 
     url = log_url(url)
-    log = _hub_reader(url) if is_hub(url) else open_told(url)
+    log = _hub_reader(url, patience_s) if is_hub(url) else open_told(url)
     try:
         yield log
     finally:
@@ -134,13 +140,15 @@ def require_grpc() -> None:
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
 
 
-def _hub_reader(url: str) -> ReadLog:
+def _hub_reader(url: str, patience_s: float | None) -> ReadLog:
     require_grpc()
     from compass_agent.log.hubs import hub_way  # noqa: PLC0415 - dear to import
     from compass_agent.services.grpc import HubReader  # noqa: PLC0415 - only who reads from a hub
 
     target, token = hub_way(url)
-    return HubReader(target, token, tell=say)
+    if patience_s is None:
+        return HubReader(target, token, tell=say)
+    return HubReader(target, token, tell=say, patience_s=patience_s)
 
 
 def log_exists(url: str | None) -> bool:

@@ -15,21 +15,9 @@ from typing import TYPE_CHECKING, Literal
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import Cursor, check_session_id
 from compass_agent.services.requests import MAX_LIMIT
-from compass_agent.view.entries import (
-    Ended,
-    Entry,
-    Failure,
-    Injection,
-    Message,
-    Missing,
-    Notice,
-    Plan,
-    Prompt,
-    Restart,
-    StateChange,
-    ToolCall,
-)
+from compass_agent.view.entries import Ended, Entry, Missing, StateChange
 from compass_agent.view.fold import Folder
+from compass_agent.view.kinds import ALWAYS, kind_of_entry
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -37,19 +25,6 @@ if TYPE_CHECKING:
     from compass_agent.log.read import ReadLog
 
 _PAGE_FRAMES = 512
-_KINDS: tuple[tuple[type[Entry], str], ...] = (
-    (ToolCall, "tool_call"),
-    (Plan, "plan"),
-    (Prompt, "prompt"),
-    (Notice, "notice"),
-    (Injection, "session_injection"),
-    (Failure, "session_error"),
-    (StateChange, "state"),
-    (Missing, "gap"),
-    (Restart, "reset"),
-    (Ended, "end"),
-)
-_ALWAYS = frozenset({"gap", "reset", "end"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +89,6 @@ async def read_entries(
     missing = sum(entry.count for entry in entries if isinstance(entry, Missing))
     wanted = _Choice(session, entries, read, missing, limit, frozenset(kinds))
     return wanted.behind(after) if after is not None else wanted.ahead_of(before)
-
-
-def kind_of_entry(entry: Entry) -> str:
-    """Return what the entry is: a name of the oneof, or state, gap, reset, end or unknown."""
-    if isinstance(entry, Message):
-        return entry.kind
-    return next((name for kind, name in _KINDS if isinstance(entry, kind)), "unknown")
 
 
 class _Choice:
@@ -197,7 +165,7 @@ class _Choice:
 
     def _wanted(self, entry: Entry) -> bool:
         kind = kind_of_entry(entry)
-        return not self._kinds or kind in self._kinds or kind in _ALWAYS
+        return not self._kinds or kind in self._kinds or kind in ALWAYS
 
 
 def _begin(entry: Entry) -> int:

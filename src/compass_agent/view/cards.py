@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-__all__ = ("GAP_TEXTS", "RESTART_TEXTS", "EntryWriter")
+__all__ = (
+    "GAP_TEXTS",
+    "RESTART_TEXTS",
+    "USUAL",
+    "WHOLE",
+    "Detail",
+    "DiffForm",
+    "EntryWriter",
+    "failure_facts",
+)
 
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from compass_agent.view.diff import diff_text
@@ -28,20 +37,19 @@ from compass_agent.view.entries import (
 from compass_agent.view.failure import NO_MESSAGE, FailureKind
 from compass_agent.view.neutralise import without_colours
 from compass_agent.view.style import Role
+from compass_agent.view.times import Times
 from compass_agent.view.words import DISCONNECTED, duration, state_word
 from compass_agent.wire import GapReason, ResetReason
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from compass_agent.view.entries import Entry, FileDiff
     from compass_agent.view.failure import Cause
     from compass_agent.view.lines import LineWriter
 
-_NO_TIME = "--:--:--"
-_INDENT = " " * 9
 _WORD = 8
 _LABEL = 9
-_LINE_CHARS = 500
-_YEAR_10000_MS = 253_402_300_800_000
 GAP_TEXTS = {
     GapReason.UNSPECIFIED: "for a reason that this version does not know",
     GapReason.DROPPED: "the agent was faster than its buffer, which dropped the oldest",
@@ -65,25 +73,58 @@ _TOOL_WORDS = {
 _RETRY = {True: "yes", False: "no, not without a change", None: "not known"}
 
 
+class DiffForm(StrEnum):
+    """How much of the change of a file to show; STAT is its name and the count of lines."""
+
+    NONE = "none"
+    STAT = "stat"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """How much of long entries to show.
+
+    Attributes:
+        output_lines: Lines of a tool's output, head and tail.
+        line_chars: Characters of one such line.
+        diff: How much of a file's change.
+        diff_lines: Lines of one file's change.
+    """
+
+    output_lines: int = 10
+    line_chars: int = 500
+    diff: DiffForm = DiffForm.FULL
+    diff_lines: int = 60
+
+
+USUAL = Detail()
+WHOLE = Detail(output_lines=1_000_000_000, line_chars=1_000_000_000, diff_lines=1_000_000_000)
+"""Nothing is shortened."""
+
+
 @dataclass(frozen=True, slots=True)
 class EntryWriter:
     """Writes entries to `lines`.
 
     Attributes:
         lines: Where they go.
-        output_lines: Lines of a tool's output to show, head and tail.
-        diff_lines: Lines of one file's diff to show.
+        detail: How much of them to show.
+        times: Writes their times.
+        clock: Gives the time in milliseconds since 1970-01-01 UTC; None: nothing is said of now.
     """
 
     lines: LineWriter
-    output_lines: int = 10
-    diff_lines: int = 60
+    detail: Detail = USUAL
+    times: Times = field(default_factory=Times)
+    clock: Callable[[], int] | None = None
 
     def head(
         self, at_ms: int | None, symbol: str, word: str, role: Role = Role.PLAIN, bar: str = "bar"
     ) -> None:
         """Begin an entry: its time, symbol and word; what flows next stands beside them."""
-        first = f"{_clock(at_ms)} {symbol} {word:<{_WORD}} "
+        time = self.times.text(at_ms)
+        first = f"{time}{' ' if time else ''}{symbol} {word:<{_WORD}} "
         self.lines.begin(first, self._bar(bar), role)
 
     def write(self, entry: Entry, at_ms: int | None) -> None:
@@ -120,7 +161,8 @@ class EntryWriter:
         self.lines.close()
 
     def _bar(self, name: str) -> str:
-        return f"{_INDENT}{self.lines.style.symbol(name)} "
+        width = self.times.width
+        return f"{' ' * (width and width + 1)}{self.lines.style.symbol(name)} "
 
     def _plain(self, at_ms: int | None, symbol: str, word: str, text: str) -> None:
         self.head(at_ms, self.lines.style.symbol(symbol), word)
@@ -185,13 +227,13 @@ class EntryWriter:
             text += f", {count} lines"
         self.lines.flow("  " + text, role)
         self._output(output)
-        for diff in tool.diffs:
+        for diff in tool.diffs if self.detail.diff is not DiffForm.NONE else ():
             self._diff(diff)
 
     def _output(self, output: str) -> None:
         rows = output.split("\n") if output else []
-        hidden = len(rows) - self.output_lines
-        head = len(rows) if hidden <= 0 else (self.output_lines + 1) // 2
+        hidden = len(rows) - self.detail.output_lines
+        head = len(rows) if hidden <= 0 else (self.detail.output_lines + 1) // 2
         tail = len(rows) if hidden <= 0 else head + hidden
         for row in rows[:head]:
             self._row(row, Role.PLAIN)
@@ -207,18 +249,21 @@ class EntryWriter:
         created = "  created" if diff.old_text is None else ""
         rough = "" if text.exact else "  (too large to compare line by line)"
         self.lines.flow(f"{created}  +{text.added} -{text.removed}{rough}")
+        if self.detail.diff is DiffForm.STAT:
+            return
         roles = {"+": Role.ADDED, "-": Role.REMOVED, "@": Role.ACCENT}
-        for row in text.lines[: self.diff_lines]:
+        for row in text.lines[: self.detail.diff_lines]:
             self._row(row, roles.get(row[0], Role.PLAIN))
-        if len(text.lines) > self.diff_lines:
-            self._hidden(len(text.lines) - self.diff_lines)
+        if len(text.lines) > self.detail.diff_lines:
+            self._hidden(len(text.lines) - self.detail.diff_lines)
 
     def _row(self, text: str, role: Role) -> None:
         bar = self._bar("bar")
         self.lines.begin(bar if text else bar.rstrip(), bar, Role.DIM)
-        if len(text) > _LINE_CHARS:
+        most = self.detail.line_chars
+        if len(text) > most:
             more = self.lines.style.symbol("more")
-            text = f"{text[:_LINE_CHARS]} {more} ({len(text) - _LINE_CHARS} more characters)"
+            text = f"{text[:most]} {more} ({len(text) - most} more characters)"
         self.lines.flow(text, role)
 
     def _hidden(self, count: int) -> None:
@@ -235,10 +280,17 @@ class EntryWriter:
         self.lines.put(cause.title + (f" ({cause.http})" if cause.http else ""), role)
         message = cause.message if cause.message.strip() else f"({NO_MESSAGE})"
         self._field("message", message, role)
-        for label, text in _facts(cause):
+        for label, text in failure_facts(cause, self._over(entry)):
             if text:
                 self._field(label, text, role)
         self._field("place", f"{entry.epoch}-{entry.seq}", role)
+
+    def _over(self, entry: Failure) -> str:
+        """Return what to say of the time that the provider asked to wait: nothing, or its end."""
+        wait = entry.cause.retry_after_ms
+        if self.clock is None or wait is None or entry.at_ms is None:
+            return ""
+        return ", which has passed" if entry.at_ms + wait <= self.clock() else ""
 
     def _field(self, label: str, text: str, role: Role) -> None:
         bar = self._bar("heavy")
@@ -246,17 +298,17 @@ class EntryWriter:
         self.lines.flow(text)
 
 
-def _facts(cause: Cause) -> list[tuple[str, str]]:
+def failure_facts(cause: Cause, over: str = "") -> list[tuple[str, str]]:
+    """Return what a card says below the message, by label; a text may be empty.
+
+    Args:
+        cause: What went wrong.
+        over: Follows the time that the provider asked to wait.
+    """
     told = [("code", cause.code), ("request", cause.request_id)]
     wait = cause.retry_after_ms
-    asked = "" if wait is None else f"; the provider asked to wait {duration(max(0, wait))}"
+    asked = "" if wait is None else f"; the provider asked to wait {duration(max(0, wait))}{over}"
     if cause.aborted:
         meaning = "stopped on purpose, not a crash; what was produced is kept above"
         return [("meaning", meaning), ("by", cause.stopped_by or "not reported"), *told]
     return [("retry", _RETRY[cause.retryable] + asked), ("to do", cause.guidance), *told]
-
-
-def _clock(at_ms: int | None) -> str:
-    if at_ms is None or not 0 < at_ms < _YEAR_10000_MS:  # not told, or no calendar holds it
-        return _NO_TIME
-    return time.strftime("%H:%M:%S", time.localtime(at_ms // 1000))

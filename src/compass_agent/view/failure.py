@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 NO_MESSAGE = "the agent reported no message"
 
+_NOTHING_TOLD = (
+    "Neither a message nor a status was reported. The agent's own log of this moment is the next"
+    " place to look."
+)
 _HEADLINE_CHARS = 160
 _JSON_BODY = re.compile(r"\s*(?:[0-9]{3}\s+)?(\{.*\})\s*", re.DOTALL)
 
@@ -124,9 +128,12 @@ def _advice(
             request_id=error.request_id or None,
         )
     )
+    guidance = advice.guidance
+    if status is None and not (error.message.strip() or error.code):
+        guidance = _NOTHING_TOLD
     if kind is FailureKind.UNKNOWN:
-        return f"Turn ended, not successful: {advice.title}", advice.retryable, advice.guidance
-    return advice.title, advice.retryable, advice.guidance
+        return f"Turn ended, not successful: {advice.title}", advice.retryable, guidance
+    return advice.title, advice.retryable, guidance
 
 
 def _inner_message(text: str) -> str:

@@ -103,6 +103,11 @@ class LineWriter:
             self._end_run()
             self._role = role
         clean = neutralise(text, ascii_only=self.style.ascii_only)
+        if self.width is None and not self._newlines and clean and "\n" not in clean:
+            # What nearly every piece of a message is; below is the same for what is not.
+            self._fresh = self._blank_line = False
+            self._run.append(clean)
+            return
         for number, piece in enumerate(clean.split("\n")):
             if number:
                 self._end_word()
@@ -146,7 +151,8 @@ class LineWriter:
                 continue
             self._end_word()
             if self._newlines or self._blank_line:
-                indent = part[: self._edge - self._start]
+                at = self._start if self._newlines else self._column
+                indent = part[: max(self._edge - at, 0)]
                 self._emit(indent, len(indent))
             else:
                 self._spaces = part

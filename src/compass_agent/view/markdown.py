@@ -13,6 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from compass_agent.view.cards import GAP_TEXTS, RESTART_TEXTS
+from compass_agent.view.choice import Choice
 from compass_agent.view.diff import diff_text
 from compass_agent.view.entries import (
     Ended,
@@ -59,10 +60,12 @@ class MarkdownRenderer:
     Args:
         session: The session's id.
         title: What the session is about; may be empty.
+        choice: Which entries to show; None: all.
     """
 
-    def __init__(self, session: str, title: str = "") -> None:
+    def __init__(self, session: str, title: str = "", choice: Choice | None = None) -> None:
         self._folder = Folder()
+        self._choice = choice or Choice()
         self._head = f"# Session {_span(session)}\n"
         if title.strip():
             self._head += f"\n{_span(title)}\n"
@@ -81,6 +84,16 @@ class MarkdownRenderer:
             settled += 1
         return self._take(settled)
 
+    def skip(self, items: Iterable[Item]) -> None:
+        """Take note of items whose entries are not to be shown.
+
+        Raises:
+            OperationError: As `render`.
+        """
+        for item in items:
+            self._folder.push(item)
+        self._shown = len(self._folder)
+
     def finish(self) -> str:
         """Return the text of what is left, as it stands."""
         return self._take(len(self._folder))
@@ -88,7 +101,8 @@ class MarkdownRenderer:
     def _take(self, until: int) -> str:
         head, self._head = self._head, ""
         shown, self._shown = range(self._shown, until), until
-        return head + "".join(_section(self._folder.entry(position)) for position in shown)
+        entries = map(self._folder.entry, shown)
+        return head + "".join(_section(entry) for entry in entries if self._choice.takes(entry))
 
 
 def fenced(text: str, kind: str = "text") -> str:
@@ -114,7 +128,7 @@ def _section(entry: Entry) -> str:
     if entry.late:
         parts.append("Arrived late: it belongs further up.\n")
     place = f"{entry.epoch}-{entry.seq}" if entry.seq else entry.epoch
-    return "\n" + "\n".join([f"## {word}\n", f"{_time(entry.at_ms)}`{place}`\n", *parts])
+    return "\n" + "\n".join([f"## {word}\n", f"{_time(entry.at_ms)}{_span(place)}\n", *parts])
 
 
 def _parts(entry: Entry) -> Iterator[str]:

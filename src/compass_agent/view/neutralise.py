@@ -40,7 +40,7 @@ def neutralise(text: str, *, ascii_only: bool = False) -> str:
         text: Text that was written by someone else.
         ascii_only: Show C0 characters as code points too; other text stays as it is.
     """
-    if text.isascii() and text.translate(_WITHOUT_BREAKS).isprintable():
+    if text.isascii() and (text.isprintable() or text.translate(_WITHOUT_BREAKS).isprintable()):
         return text
     return _ACTIVE.sub(_code_point if ascii_only else _visible, text)
 

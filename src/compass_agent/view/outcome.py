@@ -36,13 +36,11 @@ class Outcome:
         Raises:
             OperationError: `unsupported_input`, when the item holds bytes that are no frame.
         """
+        if isinstance(item, FrameItem):
+            if not item.late:
+                self._frame(item.data)
+            return
         match item:
-            case FrameItem(late=False):
-                frame = decode_frame(item.data)
-                if frame.state:
-                    self._move(frame.state)
-                if frame.typed_event.HasField("session_error"):
-                    self.error, self._before = frame.typed_event.session_error, None
             case End():
                 self.state, self.ended = item.state, True
             case StateSignal():
@@ -53,6 +51,13 @@ class Outcome:
                 self.state, self.error, self.ended, self._before = None, None, False, None
             case _:
                 pass
+
+    def _frame(self, data: bytes) -> None:
+        frame = decode_frame(data)
+        if frame.state:
+            self._move(frame.state)
+        if frame.typed_event.WhichOneof("event") == "session_error":
+            self.error, self._before = frame.typed_event.session_error, None
 
     def _move(self, state: int) -> None:
         self.state = state

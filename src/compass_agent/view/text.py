@@ -10,14 +10,23 @@ __all__ = ("TextRenderer", "Thinking")
 
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
-from compass_agent.view.cards import EntryWriter
-from compass_agent.view.entries import Failure, StateChange, ToolCall, ToolStatus
+from compass_agent.view.cards import USUAL, Detail, EntryWriter
+from compass_agent.view.choice import Choice
+from compass_agent.view.entries import (
+    Failure,
+    Message,
+    MessageStatus,
+    StateChange,
+    ToolCall,
+    ToolStatus,
+)
 from compass_agent.view.failure import explain
 from compass_agent.view.lines import LineWriter
 from compass_agent.view.single import place_of, single_entry, unknown_entry, unplaced_entry
 from compass_agent.view.style import Role
+from compass_agent.view.times import Times
 from compass_agent.view.tools import close_tool, open_tool, restart_tool, update_tool
 from compass_agent.view.words import ERRORED, SETTLED, STARTING, WORKING
 from compass_agent.wire import CaughtUp, End, FrameItem, Gap, Reset, StateSignal, decode_frame
@@ -31,8 +40,6 @@ if TYPE_CHECKING:
     from compass_agent.wire import Item
 
 _SHORT_CHARS = 160
-
-
 _FRESH_MS = 3_000
 
 
@@ -53,6 +60,9 @@ class TextRenderer:
         thinking: How much of the reasoning to show.
         clock: Gives the time in milliseconds since 1970-01-01 UTC, for live items that tell none.
         opened_ms: When the session was opened, likewise, for what comes before the first time.
+        times: Writes the times of entries.
+        detail: How much of long entries to show.
+        choice: Which entries to show. With a pattern, a message is shown once it is complete.
     """
 
     def __init__(
@@ -63,9 +73,20 @@ class TextRenderer:
         thinking: Thinking = Thinking.SHORT,
         clock: Callable[[], int] | None = None,
         opened_ms: int | None = None,
+        times: Times | None = None,
+        detail: Detail = USUAL,
+        choice: Choice | None = None,
     ) -> None:
         self._lines = LineWriter(style, width)
-        self._entries = EntryWriter(self._lines)
+        self._entries = EntryWriter(self._lines, detail, times or Times(), clock)
+        self._choice = choice or Choice()
+        words = {"text": "assistant_text", "thinking": "thinking"}
+        self._words = {
+            word: self._choice.takes_kind(kind) and not self._choice.problems
+            for word, kind in words.items()
+        }
+        self._words["thinking"] &= thinking is not Thinking.NONE
+        self._held: tuple[FrameItem, SessionEvent, list[str]] | None = None
         self._thinking = thinking
         self._clock = clock
         self._opened_ms = opened_ms
@@ -105,6 +126,7 @@ class TextRenderer:
 
     def finish(self) -> str:
         """Return what closes the open line, if there is one."""
+        self._release()
         self._lines.close()
         self._block = None
         return self._lines.take()
@@ -130,10 +152,37 @@ class TextRenderer:
             case _:
                 assert_never(item)
 
-    def _write(self, entry: Entry, at_ms: int | None = None) -> None:
+    def _write(self, entry: Entry, at_ms: int | None = None) -> bool:
+        """Write `entry`; return whether it is one to show."""
+        self._release()
+        if not self._choice.takes(entry):
+            return False
         self._block = None
         at_ms = entry.at_ms if at_ms is None else at_ms
         self._entries.write(entry, self._time() if at_ms is None else at_ms)
+        return True
+
+    def _release(self) -> None:
+        """Write the message that was held back to be searched, if it is one to show."""
+        held, self._held = self._held, None
+        if held is None or self._block is None:
+            return
+        item, event, parts = held
+        word, self._block = self._block[1], None
+        kind: Literal["assistant_text", "thinking"] = (
+            "assistant_text" if word == "text" else "thinking"
+        )
+        text = "".join(parts)
+        message = Message(
+            **place_of(item, event),
+            kind=kind,
+            message_id="",
+            text=text,
+            status=MessageStatus.OPEN,
+        )
+        if self._choice.takes(message):
+            self._headed, self._shown = False, 0
+            self._flow(event, word, text)
 
     def _time(self) -> int | None:
         if not self._live or self._clock is None:
@@ -145,17 +194,26 @@ class TextRenderer:
 
     def _frame(self, item: FrameItem) -> None:
         frame = decode_frame(item.data)
-        if frame.typed_event.at_unix_ms and not item.late:
-            self._last_ms = frame.typed_event.at_unix_ms
-        if frame.HasField("typed_event"):
-            self._event(item, frame.typed_event)
-        elif not frame.state:
-            self._write(unknown_entry(item, frame.typed_event))
-        if frame.state:
-            self._state(item, frame.typed_event, frame.state)
+        event, state = frame.typed_event, frame.state
+        if event.at_unix_ms and not item.late:
+            self._last_ms = event.at_unix_ms
+        kind = event.WhichOneof("event")
+        if kind == "assistant_text" and self._headed and not state:
+            piece = event.assistant_text
+            if self._block == (item.epoch, "text", piece.message_id):
+                # What nearly every frame is: one more piece of the message that is open.
+                self._answering.add(item.epoch)
+                self._lines.flow(piece.text)
+                return
+        if kind is not None or frame.HasField("typed_event"):
+            self._event(item, event, kind)
+        elif not state:
+            self._write(unknown_entry(item, event))
+        if state:
+            self._state(item, event, state)
 
-    def _event(self, item: FrameItem, event: SessionEvent) -> None:
-        match event.WhichOneof("event"):
+    def _event(self, item: FrameItem, event: SessionEvent, kind: str | None) -> None:
+        match kind:
             case "assistant_text":
                 piece = event.assistant_text
                 self._answering.add(item.epoch)
@@ -170,7 +228,7 @@ class TextRenderer:
                 self._tool_update(item, event)
             case "session_error":
                 self._failure(item, event)
-            case kind:
+            case _:
                 if kind == "prompt":
                     self._answering.discard(item.epoch)
                 self._write(single_entry(item, event))
@@ -182,8 +240,8 @@ class TextRenderer:
             return
         if state == ERRORED:
             self._close_tools(item.epoch, ToolStatus.FAILED, entry.at_ms)
-        self._write(entry)
-        if state == ERRORED and item.epoch in self._working:
+        shown = self._write(entry)
+        if shown and state == ERRORED and item.epoch in self._working:
             self._entries.remark(
                 "the failure above was the last word"
                 if item.epoch in self._failed
@@ -201,18 +259,27 @@ class TextRenderer:
     def _message(
         self, item: FrameItem, event: SessionEvent, word: str, message_id: str, text: str
     ) -> None:
-        if word == "thinking" and self._thinking is Thinking.NONE:
+        if not self._words[word]:
             return
         block = (item.epoch, word, message_id)
         if self._block != block:
+            self._release()
             self._block, self._headed, self._shown = block, False, 0
+        if self._choice.pattern is None:
+            self._flow(event, word, text)
+        elif self._held is None:
+            self._held = item, event, [text]
+        else:
+            self._held[2].append(text)
+
+    def _flow(self, event: SessionEvent, word: str, text: str) -> None:
         role = Role.PLAIN
         if word == "thinking":
             role = Role.DIM
             text = self._shorten(text)
-        if not self._headed and not text.strip("\n"):
-            return
         if not self._headed:
+            if not text.strip("\n"):
+                return
             self._headed = True
             at_ms = event.at_unix_ms or self._time()
             self._entries.head(at_ms, self._lines.style.symbol(word), word, role)
@@ -257,7 +324,8 @@ class TextRenderer:
         for tool in tools.values():
             if not tool.status.ended:
                 tools[tool.tool_call_id] = closed = close_tool(tool, status, at_ms)
-                self._write(closed, at_ms)
+                if self._write(closed, at_ms):
+                    self._entries.remark("it was at work when its turn ended")
 
     def _failure(self, item: FrameItem, event: SessionEvent) -> None:
         entry = Failure(**place_of(item, event), cause=explain(event.session_error))
@@ -266,8 +334,8 @@ class TextRenderer:
             return
         status = ToolStatus.INTERRUPTED if entry.cause.aborted else ToolStatus.FAILED
         self._close_tools(item.epoch, status, entry.at_ms)
-        self._write(entry)
-        if item.epoch in self._answering and not entry.cause.aborted:
+        shown = self._write(entry)
+        if shown and item.epoch in self._answering and not entry.cause.aborted:
             self._entries.remark("the answer above is not complete")
         self._answering.discard(item.epoch)
         self._working.discard(item.epoch)

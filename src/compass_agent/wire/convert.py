@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ("decode_frame", "item_to_json", "item_to_subscriber_frame")
 
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import TYPE_CHECKING, assert_never
 
 from google.protobuf.message import DecodeError
@@ -101,7 +102,40 @@ def item_to_subscriber_frame(session: str, item: Item) -> AgentSessionFrame:
 
 
 def item_to_json(session: str, item: Item) -> str:
-    """Return `item` as one line of protobuf's canonical JSON of AgentSessionFrame."""
+    """Return `item` as one line of protobuf's canonical JSON of AgentSessionFrame.
+
+    Raises:
+        OperationError: `unsupported_input`, when the item holds bytes that are no SessionFrame.
+    """
+    if isinstance(item, FrameItem) and not item.late:
+        line = _piece_to_json(session, item)
+        if line is not None:
+            return line
     from google.protobuf.json_format import MessageToJson  # noqa: PLC0415 - dear to import
 
     return MessageToJson(item_to_subscriber_frame(session, item), indent=None)
+
+
+def _piece_to_json(session: str, item: FrameItem) -> str | None:
+    """Return the line of a piece of a message, which is what nearly all frames are; None: no piece.
+
+    By hand, in a fifth of the time that protobuf takes; to the byte what it would be.
+    """
+    frame = decode_frame(item.data)
+    event = frame.typed_event
+    kind = event.WhichOneof("event")
+    if kind == "assistant_text":
+        name, piece = "assistantText", event.assistant_text
+    elif kind == "thinking":
+        name, piece = "thinking", event.thinking
+    else:
+        return None
+    told = (session, item.epoch, item.seq, event.event_id, event.at_unix_ms, piece.text)
+    if frame.state or not (all(told) and piece.message_id):
+        return None  # fields that are empty are left out
+    return (
+        f'{{"sessionId": {_quoted(session)},'
+        f' "event": {{"eventId": {_quoted(event.event_id)}, "atUnixMs": "{event.at_unix_ms}",'
+        f' "{name}": {{"text": {_quoted(piece.text)}, "messageId": {_quoted(piece.message_id)}}}}},'
+        f' "seq": "{item.seq}", "epoch": {_quoted(item.epoch)}}}'
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("items_from_bytes", "subscription_to_bytes")
+__all__ = ("items_from_bytes", "items_from_json", "subscription_to_bytes")
 
 from typing import TYPE_CHECKING, TypeVar
 
@@ -56,6 +56,24 @@ def items_from_bytes(data: bytes) -> list[Item]:
     except DecodeError as error:
         raise OperationError(ErrorCode.UNAVAILABLE) from error
     return [item for part in (message, *message.more) for item in _items(part)]
+
+
+def items_from_json(line: bytes | str) -> tuple[str, list[Item]]:
+    """Return the session and the items of one line that `item_to_json` wrote.
+
+    Frames hold what this version knows of the events; the lane that they came through is not told.
+
+    Raises:
+        OperationError: `unsupported_input`, when it is no such line.
+    """
+    from google.protobuf.json_format import Parse, ParseError  # noqa: PLC0415 - dear to import
+
+    try:
+        message = Parse(line, AgentSessionFrame(), ignore_unknown_fields=True)
+    except (ParseError, ValueError, RecursionError) as error:
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+    found = [item for part in (message, *message.more) for item in _items(part)]
+    return message.session_id, found
 
 
 def _items(part: AgentSessionFrame) -> Iterator[Item]:

@@ -1,0 +1,145 @@
+"""Where a tail begins, when not everything is to be shown."""
+
+from __future__ import annotations
+
+__all__ = ("Begin", "Gate", "last_entries", "since")
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compass_agent.frames import Cursor
+from compass_agent.services.reading import place_of_item, read_session
+from compass_agent.services.requests import MAX_LIMIT
+from compass_agent.view.fold import fold
+from compass_agent.wire import CaughtUp, FrameItem, decode_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compass_agent.log.read import ReadLog
+    from compass_agent.view.choice import Choice
+    from compass_agent.wire import Item
+
+# Frames are looked through backwards, a page at a time. A filter may need many to find its entries.
+_FIRST_FRAMES = 256
+_FEW_PAGES = 2
+_MANY_PAGES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """What to read, and from where on to show it.
+
+    What is read and not shown lets the rest be understood: the title of a tool call, the state.
+
+    Attributes:
+        after: Read behind this place; None: from the oldest that is kept.
+        first: Show from this place on; None: from the first that is read.
+        since_ms: Show from this time on; None: from any.
+        cut: There is more before what is shown.
+    """
+
+    after: Cursor | None = None
+    first: Cursor | None = None
+    since_ms: int | None = None
+    cut: bool = False
+
+
+async def last_entries(log: ReadLog, session: str, count: int, choice: Choice) -> Begin:
+    """Return where the last `count` entries that `choice` takes begin.
+
+    A message of more than a thousand frames is cut, rather than read to its beginning.
+
+    Raises:
+        OperationError: As `read_session` does.
+    """
+    page = await read_session(log, session, limit=_FIRST_FRAMES)
+    places: list[Cursor] = []
+    pages, after = 1, page.prev
+    while True:
+        found = [
+            Cursor(entry.epoch, entry.seq)
+            for entry in fold(page.items)
+            if entry.seq and choice.takes(entry)
+        ]
+        places[:0] = found
+        after = page.prev
+        if after is None or len(places) > count:
+            break
+        if pages == (_FEW_PAGES if choice.takes_all else _MANY_PAGES):
+            break
+        page = await read_session(log, session, before=after, limit=MAX_LIMIT)
+        pages += 1
+    cut = after is not None or len(places) > count
+    if not count:
+        first = _behind(await _end(log, session))
+    else:
+        first = places[-count:][0] if len(places) > count else None
+    return Begin(_just_before(after), first, cut=cut)
+
+
+async def since(log: ReadLog, session: str, at_ms: int) -> Begin:
+    """Return where what was told from `at_ms` on begins.
+
+    Raises:
+        OperationError: As `read_session` does.
+    """
+    page = await read_session(log, session, limit=MAX_LIMIT)
+    epoch = page.next and page.next.epoch
+    while page.prev is not None and page.prev.epoch == epoch:
+        first = next((at for item in page.items if (at := _time_of(item))), None)
+        if first is not None and first < at_ms:
+            return Begin(_just_before(page.prev), since_ms=at_ms, cut=True)
+        page = await read_session(log, session, before=page.prev, limit=MAX_LIMIT)
+    return Begin(since_ms=at_ms)
+
+
+class Gate:
+    """Parts what is read into what is not shown and what is; once open, it stays so."""
+
+    def __init__(self, begin: Begin) -> None:
+        self._begin = begin
+        self._open = begin.first is None and begin.since_ms is None
+        self._late_enough = begin.since_ms is None
+        self._far_enough = begin.first is None
+
+    def split(self, items: Sequence[Item]) -> tuple[Sequence[Item], Sequence[Item]]:
+        """Return the items that are not shown and those that are."""
+        if self._open:
+            return (), items
+        for number, item in enumerate(items):
+            if self._opens(item):
+                self._open = True
+                return items[:number], items[number:]
+        return items, ()
+
+    def _opens(self, item: Item) -> bool:
+        if isinstance(item, CaughtUp):  # whatever comes now is new
+            return True
+        begin = self._begin
+        if begin.since_ms is not None and not self._late_enough:
+            self._late_enough = (_time_of(item) or 0) >= begin.since_ms
+        if begin.first is not None and not self._far_enough:
+            place = place_of_item(item)
+            same = place is not None and place.epoch == begin.first.epoch
+            self._far_enough = place is not None and same and place.seq >= begin.first.seq
+        return self._late_enough and self._far_enough
+
+
+def _time_of(item: Item) -> int | None:
+    if not isinstance(item, FrameItem) or item.late:
+        return None
+    return decode_frame(item.data).typed_event.at_unix_ms or None
+
+
+async def _end(log: ReadLog, session: str) -> Cursor:
+    return next(one.cursor for one in await log.sessions() if one.session == session)
+
+
+def _behind(place: Cursor) -> Cursor:
+    return Cursor(place.epoch, place.seq + 1)
+
+
+def _just_before(place: Cursor | None) -> Cursor | None:
+    """Return the place behind which reading begins with `place`."""
+    return None if place is None else Cursor(place.epoch, max(place.seq - 1, 0))
