@@ -65,10 +65,15 @@ class _Page:
 
 @dataclass(slots=True, eq=False)
 class _Asked:
-    """A request that waits: whoever is denied its subject is told at once."""
+    """A request that waits; when it is known that no answer comes, it is given up at once."""
 
     subject: str
     scope: anyio.CancelScope
+    error: EngineError | None = None
+
+    def fail(self, error: EngineError) -> None:
+        self.error = error
+        self.scope.cancel()
 
 
 class Engine:
@@ -219,11 +224,7 @@ class Engine:
     async def aclose(self) -> None:
         """Close the connection; nothing can be asked any more."""
         self.closed = True
-        for page in self._pages.values():
-            page.error = EngineError(ErrorCode.UNAVAILABLE, "the log is closed")
-            page.done.set()
-        for asked in self._asked:
-            asked.scope.cancel()
+        self._give_up("the log is closed")
         client, self._client = self._client, None
         if client is not None:
             with suppress(nats.errors.Error, OSError):
@@ -265,14 +266,24 @@ class Engine:
             finally:
                 self._asked.discard(asked)
             return answer.data
-        if self.closed:
-            raise EngineError(ErrorCode.UNAVAILABLE, "the log is closed")
-        raise EngineError(ErrorCode.PERMISSION_DENIED, f"not allowed: {subject}")
+        raise asked.error or OperationError(ErrorCode.UNAVAILABLE)
+
+    def _give_up(self, reason: str) -> None:
+        """End all that waits for an answer."""
+        error = EngineError(ErrorCode.UNAVAILABLE, reason)
+        for page in self._pages.values():
+            page.error = error
+            page.done.set()
+        for asked in self._asked:
+            asked.fail(error)
 
     async def _connected(self) -> Client:
         client = self._client
         if client is not None and not client.is_closed:
-            return client
+            if client.is_connected:
+                return client
+            # The client would keep what it is given, and send it when nobody waits for it any more.
+            raise EngineError(ErrorCode.UNAVAILABLE, "the connection is broken")
         async with self._connecting:
             if self.closed:
                 raise OperationError(ErrorCode.UNAVAILABLE)
@@ -287,6 +298,7 @@ class Engine:
                 await client.connect(
                     servers=self._servers,
                     error_cb=self._on_error,
+                    disconnected_cb=self._on_disconnect,
                     reconnected_cb=self._on_reconnect,
                     connect_timeout=int(_CONNECT_S),
                     reconnect_time_wait=0.1,  # pyright: ignore[reportArgumentType] - seconds, and it takes parts of one
@@ -319,6 +331,9 @@ class Engine:
             page.error = EngineError(ErrorCode.UNAVAILABLE, text)
         page.done.set()
 
+    async def _on_disconnect(self) -> None:
+        self._give_up("the connection was broken")
+
     async def _on_reconnect(self) -> None:
         self._lost()
 
@@ -327,7 +342,8 @@ class Engine:
         if "permissions violation" in text:
             for asked in [*self._asked]:
                 if f'"{asked.subject}"' in text:
-                    asked.scope.cancel()
+                    reason = f"not allowed: {asked.subject}"
+                    asked.fail(EngineError(ErrorCode.PERMISSION_DENIED, reason))
         elif isinstance(error, nats.errors.SlowConsumerError):
             self._lost()
         _logger.info("the engine's client says: %r", error)

@@ -55,7 +55,7 @@ def step(kept: KeptEpoch, batch: Batch, now_ms: int, *, begun: bool) -> Step:
         return Step(whole.answer)
     lane = whole.priority or whole.trace
     count = _fit(lane)
-    rest = lane[count:] or (whole.trace if whole.priority else [])
+    rest = [part[0][0] for part in (lane[count:], whole.trace if whole.priority else []) if part]
     frames, priority = lane[:count], bool(whole.priority)
     top = max(kept.top, frames[-1][0]) if frames and not priority else kept.top
     if not rest:
@@ -68,7 +68,7 @@ def step(kept: KeptEpoch, batch: Batch, now_ms: int, *, begun: bool) -> Step:
         batch,
         priority=frames if priority else [],
         trace=[] if priority else frames,
-        through=min(batch.through, rest[0][0] - 1),
+        through=min(batch.through, min(rest) - 1),
         end=None,
     )
     first = decide(replace(head, told=()), part, now_ms)

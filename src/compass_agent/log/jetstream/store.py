@@ -12,7 +12,7 @@ import anyio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.jetstream.cache import CachedSession, Snapshot
-from compass_agent.log.jetstream.faults import ConflictError, EngineError
+from compass_agent.log.jetstream.faults import EngineError, FullError
 from compass_agent.log.jetstream.records import (
     Message,
     Subjects,
@@ -175,11 +175,10 @@ class Store:
         fence = (self.subjects.session(cached.session), prev)
         try:
             pos = await self.engine.publish(subject, payload, fence)
-        except ConflictError:
-            cached.forget()
+        except FullError:
             raise
         except OperationError:
-            # It may be stored, now or later: only looking tells.
+            # Somebody else wrote, or it may be stored, now or later: only looking tells.
             cached.forget()
             raise
         if cached.passes(decode(pos, payload)):
