@@ -27,6 +27,7 @@ COMMANDS = {
     "tail": "show what a session does, and what went wrong",
     "sessions": "list the sessions, failed ones first",
     "serve": "run a hub: take sessions from agents over a socket, give them to readers",
+    "engine": "make, check and trim the stream of a log on NATS",
 }
 """Name and help of each command; the module of the same name here does the work."""
 

@@ -86,9 +86,9 @@ def open_log(
     if scheme == "memory":
         return _memory(rest, keep, is_said=bool(settings or retention))
     if scheme == "nats":
-        from compass_agent.log.jetstream import open_url  # noqa: PLC0415 - it needs the extra `nats`
-
-        return open_url(rest, keep)
+        # The stream has a bound of its own; the default one is made for the disk of one machine.
+        apart = Retention(total_bytes=None)
+        return _jetstream(rest, parse_settings(settings, retention or apart, durability)[0])
     from compass_agent.log.sqlite import SqliteLog  # noqa: PLC0415 - only who opens a file needs SQLite
 
     path = Path(rest).expanduser()
@@ -180,3 +180,11 @@ def _memory(name: str, retention: Retention, *, is_said: bool) -> MemoryLog:
     if is_said:
         log.keep(retention)
     return log
+
+
+def _jetstream(rest: str, retention: Retention) -> SessionLog:
+    try:
+        from compass_agent.log.jetstream import open_url  # noqa: PLC0415 - it needs the extra `nats`
+    except ModuleNotFoundError as error:
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+    return open_url(rest, retention)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from nats_servers import NatsServer
 from writing_logs import E1, batch, end
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
     from compass_agent.frames import Cursor
@@ -24,6 +26,16 @@ if TYPE_CHECKING:
 WRITERS = 8
 GROUP = 10
 """Places a batch moves on by: two are priority, one is never sent, the others are trace."""
+
+
+@contextmanager
+def passing() -> Generator[None]:
+    """Swallow what passes by itself, and nothing else."""
+    try:
+        yield
+    except OperationError as error:
+        if error.code is not ErrorCode.UNAVAILABLE:
+            raise
 
 
 async def pause() -> None:
@@ -52,14 +64,11 @@ class Run:
     async def until_answered(self, one: Batch) -> Answer:
         began = anyio.current_time()
         while True:
-            try:
+            with passing():
                 answer = await self.log.append(one)
-            except OperationError as error:
-                assert error.code is ErrorCode.UNAVAILABLE
-                await pause()
-                continue
-            self.longest = max(self.longest, anyio.current_time() - began)
-            return answer
+                self.longest = max(self.longest, anyio.current_time() - began)
+                return answer
+            await pause()
 
     async def write(self, session: str) -> None:
         number = 0
@@ -76,14 +85,12 @@ class Run:
         found = self.items[session] = list[Item]()
         cursor: Cursor | None = None
         while True:
-            try:
+            with passing():
                 async for page in self.reading.read(session, cursor):
                     found += page.items
                     cursor = page.cursor
                 return
-            except OperationError as error:
-                assert error.code is ErrorCode.UNAVAILABLE
-                await pause()
+            await pause()
 
     async def stored(self, more: int) -> None:
         """Wait until so many more batches were answered."""

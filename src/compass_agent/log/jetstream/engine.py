@@ -12,6 +12,7 @@ __all__ = ("Engine", "Stored")
 
 import json
 import logging
+import math
 from base64 import b64decode
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -108,6 +109,8 @@ class Engine:
         self._inbox = ""
         self._count = 0
         self._asked: set[_Asked] = set()
+        self._denied = False
+        self._dialling = anyio.CancelScope()
         self.closed = False
 
     @cached_property
@@ -256,9 +259,9 @@ class Engine:
         client = await self._connected()
         if len(payload) >= client.max_payload:
             raise EngineError(ErrorCode.UNSUPPORTED_INPUT, "a frame is too large for the engine")
-        with anyio.CancelScope() as scope:
-            asked = _Asked(subject.lower(), scope)
-            self._asked.add(asked)
+        asked = _Asked(subject.lower(), anyio.CancelScope())
+        self._asked.add(asked)
+        with asked.scope:
             try:
                 answer = await client.request(subject, payload, _TIMEOUT_S, headers=headers)
             except (nats.errors.Error, OSError) as error:
@@ -294,7 +297,8 @@ class Engine:
     async def _connect(self) -> Client:
         client = Client()
         try:
-            with anyio.fail_after(_CONNECT_S):
+            self._denied = False
+            with anyio.fail_after(_CONNECT_S) as self._dialling:
                 await client.connect(
                     servers=self._servers,
                     error_cb=self._on_error,
@@ -310,8 +314,7 @@ class Engine:
         except (TimeoutError, nats.errors.Error, OSError) as error:
             with suppress(nats.errors.Error, OSError):
                 await client.close()
-            named = isinstance(error, nats.errors.AuthorizationError) or "uthoriz" in str(error)
-            code = ErrorCode.PERMISSION_DENIED if named else ErrorCode.UNAVAILABLE
+            code = ErrorCode.PERMISSION_DENIED if self._denied else ErrorCode.UNAVAILABLE
             raise EngineError(code, f"the engine cannot be reached: {error!r}") from error
         return client
 
@@ -339,6 +342,9 @@ class Engine:
 
     async def _on_error(self, error: Exception) -> None:
         text = str(error).lower()
+        if "authorization violation" in text and self._client is None:
+            self._denied = True
+            self._dialling.deadline = -math.inf
         if "permissions violation" in text:
             for asked in [*self._asked]:
                 if f'"{asked.subject}"' in text:
