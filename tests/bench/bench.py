@@ -18,6 +18,7 @@ from flooded import measure_ways
 from floors import DELTA, HandWrittenFeed
 from logs import append_row, read_row
 from measure import Row, alternate
+from nats_publish import publish_rows
 from sse import event_stream_row
 from through_hub import end_to_end_row, hub_to_reader_row
 
@@ -74,6 +75,7 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "hub": lambda: [hub_to_reader_row()],
     "end-to-end": lambda: [end_to_end_row()],
     "flood": errors_under_a_flood,
+    "nats": publish_rows,
     "sse": lambda: [event_stream_row()],
 }
 

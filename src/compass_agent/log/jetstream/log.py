@@ -4,40 +4,33 @@ from __future__ import annotations
 
 __all__ = ("JetStreamLog",)
 
-import threading
-from concurrent.futures import CancelledError
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import anyio
-from anyio.from_thread import start_blocking_portal
 
-from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.errors.codes import OperationError
 from compass_agent.frames import check_session_id
 from compass_agent.log.jetstream.engine import Engine
 from compass_agent.log.jetstream.keeper import Keeper
 from compass_agent.log.jetstream.pages import look_behind
 from compass_agent.log.jetstream.records import Subjects
 from compass_agent.log.jetstream.store import Store
+from compass_agent.log.jetstream.thread import LoopThread
 from compass_agent.log.jetstream.writer import Writer
 from compass_agent.log.retention import Pruned, Retention
 from compass_agent.log.rules import check_epoch
 from compass_agent.log.stream import PageStream, wall_ms
-from compass_agent.log.wake import Wake, call_soon
+from compass_agent.log.wake import Wake
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-    from concurrent.futures import Future
-    from contextlib import AbstractContextManager
-
-    from anyio.from_thread import BlockingPortal
+    from collections.abc import Callable, Iterable
 
     from compass_agent.frames import Cursor
     from compass_agent.log.read import SessionSummary
     from compass_agent.log.reading import Place, View
     from compass_agent.wire import Answer, Batch, SessionMeta
 
-_T = TypeVar("_T")
 _TIDY_S = 10.0
 
 
@@ -74,11 +67,7 @@ class JetStreamLog:
         self._store = Store(self._engine, Subjects(stream), self.wake, self.now_ms)
         self._writer = Writer(self._store)
         self._keeper = Keeper(self._store, self._writer, self.retention)
-        self._start_lock = threading.Lock()
-        self._running: AbstractContextManager[BlockingPortal] | None = None
-        self._portal: BlockingPortal | None = None
-        self._tidy: Future[None] | None = None
-        self._closed = False
+        self._thread = LoopThread(self._tidy)
 
     async def open(
         self, session: str, epoch: str, meta: SessionMeta | None = None, *, recovered: bool = False
@@ -86,20 +75,20 @@ class JetStreamLog:
         """As in `AppendLog`."""
         check_session_id(session)
         check_epoch(epoch)
-        await self._run(lambda: self._writer.open(session, epoch, meta, recovered=recovered))
+        await self._thread.run(lambda: self._writer.open(session, epoch, meta, recovered=recovered))
 
     async def append(self, batch: Batch) -> Answer:
         """As in `AppendLog`."""
-        answer = await self._run(lambda: self._writer.append(batch))
-        if self._keeper.appended(batch) and self._portal is not None:
-            self._portal.start_task_soon(self._keeper.tend, batch.session)
+        answer = await self._thread.run(lambda: self._writer.append(batch))
+        if self._keeper.appended(batch):
+            self._thread.spawn(lambda: self._keeper.tend(batch.session))
         return answer
 
     async def renew(self, epochs: Iterable[tuple[str, str]], seconds: float = 10.0) -> None:
         """As in `AppendLog`."""
         known = [*epochs]
         until = self.now_ms() + round(seconds * 1000)
-        await self._run(lambda: self._writer.renew(known, until))
+        await self._thread.run(lambda: self._writer.renew(known, until))
 
     def read(
         self,
@@ -115,7 +104,7 @@ class JetStreamLog:
     async def look(self, session: str, place: Place, page_frames: int) -> View | None:
         """As in `Source`."""
         store = self._store
-        return await self._run(
+        return await self._thread.run(
             lambda: look_behind(store, store.session(session), place, page_frames)
         )
 
@@ -124,64 +113,27 @@ class JetStreamLog:
 
     async def sessions(self) -> list[SessionSummary]:
         """As in `ReadLog`."""
-        return await self._run(self._keeper.sessions)
+        return await self._thread.run(self._keeper.sessions)
 
     async def delete(self, session: str) -> None:
         """As in `ReadLog`."""
-        await self._run(lambda: self._keeper.delete(session))
+        await self._thread.run(lambda: self._keeper.delete(session))
 
     async def prune(self, retention: Retention | None = None, *, dry_run: bool = False) -> Pruned:
         """As in `KeepLog`."""
-        return await self._run(lambda: self._keeper.prune(retention, dry_run=dry_run))
+        return await self._thread.run(lambda: self._keeper.prune(retention, dry_run=dry_run))
 
     async def close_below(self, session: str, epoch: str) -> None:
         """As in `ReadLog`."""
-        await self._run(lambda: self._writer.close_below(session, epoch))
+        await self._thread.run(lambda: self._writer.close_below(session, epoch))
 
     async def aclose(self) -> None:
         """As in `ReadLog`. What is asked of the log later is `unavailable`."""
         with anyio.CancelScope(shield=True):
-            portal = self._portal
-            if portal is not None:
-                with suppress(OperationError):
-                    await self._run(self._engine.aclose)
-            with self._start_lock:
-                self._closed = True
-                running, self._running, self._portal = self._running, None, None
-            if self._tidy is not None:
-                self._tidy.cancel()
-            if running is not None:
-                await anyio.to_thread.run_sync(running.__exit__, None, None, None)
+            await self._thread.stop(self._engine.aclose)
         self.wake.fire()
 
-    async def _run(self, work: Callable[[], Awaitable[_T]]) -> _T:
-        """Have `work` done on the engine's loop. A caller that is cancelled leaves it to go on."""
-        done = anyio.Event()
-        soon = call_soon()
-        future = self._started().start_task_soon(work)
-
-        def tell(_: object) -> None:
-            with suppress(RuntimeError):  # The caller's loop has closed under it.
-                soon(done.set)
-
-        future.add_done_callback(tell)
-        await done.wait()
-        try:
-            return future.result()
-        except CancelledError as error:
-            raise OperationError(ErrorCode.UNAVAILABLE) from error
-
-    def _started(self) -> BlockingPortal:
-        with self._start_lock:
-            if self._closed:
-                raise OperationError(ErrorCode.UNAVAILABLE)
-            if self._portal is None:
-                self._running = start_blocking_portal("asyncio")
-                self._portal = self._running.__enter__()
-                self._tidy = self._portal.start_task_soon(self._tidy_for_ever)
-            return self._portal
-
-    async def _tidy_for_ever(self) -> None:
+    async def _tidy(self) -> None:
         while True:
             await anyio.sleep(_TIDY_S)
             with suppress(OperationError):

@@ -6,6 +6,7 @@ __all__ = ("Store",)
 
 import time
 from collections import OrderedDict
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -13,6 +14,7 @@ import anyio
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.jetstream.cache import CachedSession, Snapshot
 from compass_agent.log.jetstream.faults import EngineError, FullError
+from compass_agent.log.jetstream.heads import SessionState
 from compass_agent.log.jetstream.records import (
     Message,
     Subjects,
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from nats.aio.msg import Msg
 
     from compass_agent.log.jetstream.engine import Engine, Stored
-    from compass_agent.log.jetstream.heads import KeptEpoch, SessionState
+    from compass_agent.log.jetstream.heads import KeptEpoch
     from compass_agent.log.rules import Frames
     from compass_agent.log.wake import Wake
 
@@ -148,7 +150,8 @@ class Store:
         """
         prev = cached.known.pos if cached.known else 0
         payload = encode_sheet(prev, self.now_ms(), state)
-        await self._put(cached, self.subjects.sheet(cached.session), payload, prev)
+        pos = await self._put(cached, self.subjects.sheet(cached.session), payload, prev)
+        self._passes(cached, Message(pos, prev, 0, replace(state, loose=None)))
 
     async def put_record(
         self, cached: CachedSession, state: SessionState, kept: KeptEpoch, frames: Frames, lane: str
@@ -169,19 +172,31 @@ class Store:
             priority=lane != "trace",
             block=self.subjects.block_of(frames[0][0]),
         )
-        await self._put(cached, subject, payload, prev)
+        pos = await self._put(cached, subject, payload, prev)
+        if cached.heard is not None:
+            self._passes(cached, decode(pos, payload))
+            return
+        # Nobody reads here: the frames need not be kept, nor taken apart.
+        behind = lane == "behind"
+        epoch = kept.head.epoch
+        arrivals = pos if behind else state.arrivals
+        after = SessionState((kept,), arrivals, state.size, loose=epoch)
+        seqs = (frames[0][0],)
+        self._passes(cached, Message(pos, prev, 0, after, epoch, lane != "trace", behind, seqs))
 
-    async def _put(self, cached: CachedSession, subject: str, payload: bytes, prev: int) -> None:
+    async def _put(self, cached: CachedSession, subject: str, payload: bytes, prev: int) -> int:
         fence = (self.subjects.session(cached.session), prev)
         try:
-            pos = await self.engine.publish(subject, payload, fence)
+            return await self.engine.publish(subject, payload, fence)
         except FullError:
             raise
         except OperationError:
             # Somebody else wrote, or it may be stored, now or later: only looking tells.
             cached.forget()
             raise
-        if cached.passes(decode(pos, payload)):
+
+    def _passes(self, cached: CachedSession, message: Message) -> None:
+        if cached.passes(message):
             self.wake.fire(cached.session)
 
     async def block(
@@ -246,8 +261,7 @@ class Store:
 
     def _hear(self, cached: CachedSession, message: Msg) -> None:
         headers = message.headers or {}
-        if cached.passes(decode(int(headers["Nats-Sequence"]), message.data)):
-            self.wake.fire(cached.session)
+        self._passes(cached, decode(int(headers["Nats-Sequence"]), message.data))
 
     def _evict(self) -> None:
         if len(self._sessions) <= _SESSIONS:
