@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import anyio
 import pytest
+from anyio.to_thread import run_sync
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.jetstream import JetStreamLog
 from compass_agent.wire import FrameItem, Gap, GapReason, Item
+from nats_clusters import NatsCluster
 from nats_logs import fresh_stream
 from nats_servers import NatsServer
 from writing_logs import E1, batch, end
@@ -136,6 +138,44 @@ async def kill_again_and_again(folder: Path, kills: int) -> Run:
     finally:
         server.stop()
     return run
+
+
+async def kill_leaders(cluster: NatsCluster, kills: int) -> Run:
+    stream = "led"
+    await run_sync(cluster.start, stream)
+    run = Run(JetStreamLog(cluster.urls, stream), JetStreamLog(cluster.urls, stream))
+    sessions = [f"w{number}" for number in range(WRITERS)]
+    for session in sessions:
+        await run.log.open(session, E1)
+    async with anyio.create_task_group() as tasks:
+        for session in sessions:
+            tasks.start_soon(run.write, session)
+            tasks.start_soon(run.read, session)
+        for _ in range(kills):
+            await run.stored(60)
+            leader = await cluster.leader(stream)
+            leader.kill()
+            leader.launch()
+        await run.stored(60)
+        run.stop = True
+    run.check()
+    await run.log.aclose()
+    await run.reading.aclose()
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.requirement("G-NATS-4")
+async def test_a_cluster_whose_leader_is_killed_five_times_loses_and_repeats_nothing(
+    tmp_path: Path,
+) -> None:
+    cluster = NatsCluster(tmp_path)
+    try:
+        run = await kill_leaders(cluster, 5)
+    finally:
+        cluster.stop()
+    assert run.longest < 10
 
 
 @pytest.mark.requirement("G-NATS-4")

@@ -230,8 +230,7 @@ class Engine:
         self._give_up("the log is closed")
         client, self._client = self._client, None
         if client is not None:
-            with suppress(nats.errors.Error, OSError):
-                await client.close()
+            await _close(client)
 
     async def _get(self, body: dict[str, object]) -> Stored | None:
         try:
@@ -312,10 +311,15 @@ class Engine:
             self._inbox = client.new_inbox()
             await client.subscribe(f"{self._inbox}.*", cb=self._on_page)  # pyright: ignore[reportUnknownMemberType] - as above
         except (TimeoutError, nats.errors.Error, OSError) as error:
-            with suppress(nats.errors.Error, OSError):
-                await client.close()
+            await _close(client)
             code = ErrorCode.PERMISSION_DENIED if self._denied else ErrorCode.UNAVAILABLE
             raise EngineError(code, f"the engine cannot be reached: {error!r}") from error
+        except anyio.get_cancelled_exc_class():
+            await _close(client)
+            raise
+        if self.closed:
+            await _close(client)
+            raise OperationError(ErrorCode.UNAVAILABLE)
         return client
 
     async def _on_page(self, message: Msg) -> None:
@@ -353,3 +357,8 @@ class Engine:
         elif isinstance(error, nats.errors.SlowConsumerError):
             self._lost()
         _logger.info("the engine's client says: %r", error)
+
+
+async def _close(client: Client) -> None:
+    with anyio.CancelScope(shield=True), suppress(nats.errors.Error, OSError):
+        await client.close()

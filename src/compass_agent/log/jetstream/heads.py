@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ("KeptEpoch", "SessionState", "from_values", "to_values")
 
 from base64 import b64decode, b64encode
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from compass_agent.errors.codes import ErrorCode
@@ -58,10 +58,17 @@ class SessionState:
 
     def with_epoch(self, kept: KeptEpoch) -> SessionState:
         """Return the state with `kept` in the place of the epoch of that name."""
-        name = kept.head.epoch
-        return replace(
-            self, epochs=tuple(kept if one.head.epoch == name else one for one in self.epochs)
+        return SessionState(
+            self._epochs_with(kept), self.arrivals, self.size, gone=self.gone, loose=self.loose
         )
+
+    def after_record(self, kept: KeptEpoch, arrivals: int, size: int) -> SessionState:
+        """Return the state behind a record of `kept`."""
+        return SessionState(self._epochs_with(kept), arrivals, size, loose=kept.head.epoch)
+
+    def _epochs_with(self, kept: KeptEpoch) -> tuple[KeptEpoch, ...]:
+        name = kept.head.epoch
+        return tuple([kept if one.head.epoch == name else one for one in self.epochs])
 
     @property
     def frames(self) -> int:

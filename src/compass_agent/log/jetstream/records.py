@@ -22,7 +22,7 @@ __all__ = (
 
 import json
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, repeat
 from typing import TYPE_CHECKING, Any
@@ -230,5 +230,4 @@ def follow(before: SessionState, message: Message) -> SessionState:
     if message.epoch is None:
         return message.state
     said = message.state
-    after = before.with_epoch(said.epochs[0])
-    return replace(after, arrivals=said.arrivals, size=said.size, loose=said.loose)
+    return before.after_record(said.epochs[0], said.arrivals, said.size)

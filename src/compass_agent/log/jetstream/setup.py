@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("Finding", "check_engine", "init_engine", "stream_settings")
+__all__ = ("Finding", "check_engine", "init_engine", "stream_leader", "stream_settings")
 
 import json
 from dataclasses import dataclass
@@ -96,6 +96,22 @@ async def init_engine(
     await _asked(
         servers, name, options, lambda engine: engine.api(f"STREAM.CREATE.{name}", settings)
     )
+
+
+async def stream_leader(
+    servers: list[str], stream: str, options: dict[str, Any] | None = None
+) -> str:
+    """Return the name of the server that leads the stream; "": none does now.
+
+    Raises:
+        OperationError: `unavailable`.
+    """
+    answer = await _asked(
+        servers, stream, options, lambda engine: engine.api(f"STREAM.INFO.{stream}")
+    )
+    cluster: dict[str, Any] = answer.get("cluster") or {}
+    leader: str = cluster.get("leader") or ""
+    return leader
 
 
 async def check_engine(

@@ -96,6 +96,12 @@ def sealed_by(
 
 def _fit(frames: Frames) -> int:
     """Return how many of the first frames make one record: of one block, and not too large."""
+    if not frames:
+        return 0
+    size = sum([len(data) for _, data in frames])
+    one_block = frames[0][0] // BLOCK == frames[-1][0] // BLOCK
+    if one_block and len(frames) <= RECORD_FRAMES and size <= RECORD_BYTES:
+        return len(frames)
     size = 0
     for count, (seq, data) in enumerate(frames):
         size += len(data)

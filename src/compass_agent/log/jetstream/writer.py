@@ -173,17 +173,19 @@ class Writer:
             fresh = [frame for frame in now.frames if frame[0] not in there]
         else:
             fresh = now.frames
-        frames = kept.head.frames + len(fresh)
-        after = replace(after, head=replace(after.head, frames=frames))
-        size = state.size + sum(len(data) for _, data in fresh)
-        state = replace(state.with_epoch(after), size=size)
+        head = replace(after.head, frames=kept.head.frames + len(fresh))
+        after = KeptEpoch(head, after.top)
+        size = state.size + sum([len(data) for _, data in fresh])
         if not fresh:
-            await self._store.put_sheet(cached, replace(state, loose=None))
+            done = SessionState(state.with_epoch(after).epochs, state.arrivals, size)
+            await self._store.put_sheet(cached, done)
             return
         lane = "trace"
         if now.priority:
             lane = "behind" if now.behind else "priority"
-        await self._store.put_record(cached, state, after, fresh, lane)
+        # As it stands before: whose epochs these are decides whether they are written down first.
+        before = SessionState(state.epochs, state.arrivals, size, loose=state.loose)
+        await self._store.put_record(cached, before, after, fresh, lane)
 
 
 async def _no_room(_cached: CachedSession, _size: int) -> bool:
