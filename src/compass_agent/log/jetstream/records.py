@@ -164,14 +164,14 @@ def encode_record(
     """
     meta = [prev, at_ms, state.arrivals, state.size, int(lane == "behind"), to_values(kept)]
     seqs = [seq for seq, _ in frames]
-    datas = [data for _, data in frames]
+    encoded = [data for _, data in frames]
     contiguous = seqs[-1] - seqs[0] == len(seqs) - 1
     text = json.dumps(meta, separators=(",", ":")).encode("ascii")
     kind = _TRACE if lane == "trace" else _PRIORITY
     fixed = _FIXED.pack(_FORMAT, kind, int(contiguous), len(text), len(seqs), seqs[0])
     offsets = b"" if contiguous else struct.pack(f"<{len(seqs)}I", *(s - seqs[0] for s in seqs))
-    bounds = struct.pack(f"<{len(seqs)}I", *accumulate(map(len, datas)))
-    return b"".join((fixed, text, offsets, bounds, *datas))
+    bounds = struct.pack(f"<{len(seqs)}I", *accumulate(map(len, encoded)))
+    return b"".join((fixed, text, offsets, bounds, *encoded))
 
 
 def encode_sheet(prev: int, at_ms: int, state: SessionState) -> bytes:
