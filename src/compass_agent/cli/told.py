@@ -84,8 +84,8 @@ async def unusable_log(options: argparse.Namespace) -> OperationError | None:
         url = log_url(options.log)
     except OperationError as error:
         raise CommandError(
-            f"--log {options.log}: no such log; this version has sqlite:PATH, memory:NAME, nats://, "
-            "unix:PATH and grpc://HOST:PORT"
+            f"--log {options.log}: no such log; this version has sqlite:PATH, memory:NAME, "
+            "nats://HOST:PORT, unix:PATH and grpc://HOST:PORT"
         ) from error
     if url.startswith("memory:") or is_hub(url):
         return None
