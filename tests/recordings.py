@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("Recorded", "recordings")
+__all__ = ("COMMANDS", "Recorded", "recordings")
 
 import gzip
 import io
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 DATA = Path(__file__).resolve().parent / "data"
+COMMANDS = DATA / "clis"
 FOLDER_VARIABLE = "COMPASS_TEST_RECORDINGS"
 
 
@@ -67,8 +68,8 @@ def _lines(data: bytes) -> list[bytes]:
 
 @cache
 def recordings() -> tuple[Recorded, ...]:
-    """Every recorded run of tests/data, or below the folder that `--recordings` names."""
+    """Every recorded run of pi and its relatives: those of tests/data, or of another folder."""
     folder = Path(os.environ.get(FOLDER_VARIABLE) or DATA)
     paths = sorted([*folder.rglob("*.jsonl"), *folder.rglob("*.jsonl.gz")])
-    runs = [path for path in paths if path.parent != DATA]
+    runs = [path for path in paths if path.parent != DATA and COMMANDS not in path.parents]
     return tuple(Recorded(path, path.relative_to(folder).as_posix()) for path in runs)

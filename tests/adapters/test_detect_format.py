@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compass_agent.adapters import detect
+from compass_agent.adapters import FORMATS, detect
+from recordings import COMMANDS
 
 DATA = Path(__file__).parent.parent / "data"
 RECORDINGS = sorted(path for path in DATA.glob("*/*.jsonl*") if path.suffix != ".json")
@@ -35,10 +36,13 @@ def test_every_line_of_a_recording_is_known(path: Path) -> None:
         "1",
         "{}",
         '{"type":1}',
-        '{"type":"system","subtype":"init","session_id":"x"}',
+        '{"type":"system","subtype":"init"}',
         '{"type":"assistant","message":{"role":"assistant"}}',
         '{"type":"result","is_error":false}',
-        '{"type":"thread.started","thread_id":"x"}',
+        '{"type":"thread.started"}',
+        '{"type":"item.completed","item":"x"}',
+        '{"type":"result","status":"success"}',
+        '{"type":"message","role":"user","content":"x"}',
         '{"type":"error","message":"x"}',
         '{"type":"error","error":{"type":"overloaded_error","message":"x"}}',
         '{"type":"message_start","message":{"type":"message","role":"assistant"}}',
@@ -58,4 +62,15 @@ def test_objects_and_bytes_are_taken_too() -> None:
 
 @given(st.text() | st.binary() | st.none() | st.integers() | st.dictionaries(st.text(), st.text()))
 def test_nothing_raises(line: object) -> None:
-    assert detect(line) in ("pi", None)
+    assert detect(line) in (*FORMATS, None)
+
+
+COMMANDS_LINES = sorted(COMMANDS.glob("*/*.jsonl"))
+
+
+@pytest.mark.parametrize("path", COMMANDS_LINES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_every_line_of_a_command_is_known_as_its_own(path: Path) -> None:
+    for line in path.read_bytes().splitlines():
+        # Codex's errors hold nothing that is its own.
+        if not (path.parent.name == "codex" and line.startswith(b'{"type":"error"')):
+            assert detect(line) == path.parent.name, line[:200]

@@ -15,7 +15,7 @@ import pytest
 from commands import compass, started
 from inner_events import Json, assistant_end, delta, message_start, run_end, tool_start
 from reading_frames import errors_of
-from recordings import DATA
+from recordings import COMMANDS, DATA
 from stored import frames_in, lines_in
 
 FAILED_429 = assistant_end("error", errorMessage="429 Rate limit", errorStatus=429)
@@ -233,10 +233,43 @@ def test_a_child_that_holds_the_pipe_open_does_not_hold_the_session(url: str) ->
 
 
 def test_plain_output_is_told_as_notices(url: str) -> None:
-    run(url, ["printf", "one\\ntwo"])
+    run(url, ["printf", 'one\\n{"n":1}\\n\\ntwo'])
 
-    notices = [line for line in lines_in(url, "s1") if line.startswith("notice Line")]
-    assert ["one" in notices[0], "two" in notices[1]] == [True, True]
+    assert lines_in(url, "s1") == [
+        "state STARTING",
+        "notice one",
+        'notice {"n":1}',
+        "notice two",
+        "notice The agent exited with code 0",
+        "state STOPPED",
+    ]
+
+
+@pytest.mark.parametrize("name", ["auto", "gemini"])
+def test_a_format_is_seen_or_said(url: str, name: str) -> None:
+    done = run(url, ["cat", str(COMMANDS / "gemini" / "err-429.jsonl")], "--format", name)
+
+    (error,) = errors_of(frames_in(url, "s1"))
+    assert done.returncode == 75
+    assert (error.message, error.status) == ("Rate limit reached for loopback", 429)
+    assert error.retry_after_ms == 7_000
+
+
+def test_a_format_that_is_text_looks_at_nothing(url: str) -> None:
+    path = COMMANDS / "gemini" / "err-429.jsonl"
+    done = run(url, ["cat", str(path)], "--format", "text")
+
+    assert done.returncode == 0
+    assert errors_of(frames_in(url, "s1")) == []
+    assert 'notice {"type":"init"' in lines_in(url, "s1")[1]
+
+
+def test_a_command_that_ends_before_its_run_does_is_no_success(tmp_path: Path, url: str) -> None:
+    lines = (COMMANDS / "codex" / "text.jsonl").read_text("utf-8").splitlines()
+    done = run(url, agent(tmp_path, *lines[:-1]))
+
+    (error,) = errors_of(frames_in(url, "s1"))
+    assert (done.returncode, error.code) == (3, "adapter.no_terminal")
 
 
 def test_a_log_that_cannot_be_used_is_said_and_the_command_runs(tmp_path: Path) -> None:

@@ -278,6 +278,7 @@ def test_failed_ends_without_their_starts_are_told_each() -> None:
     [
         (-9, "killed by SIGKILL, possibly out of memory"),
         (137, "killed by SIGKILL, possibly out of memory"),
+        (145, "exited with code 145"),
         (143, "killed by SIGTERM"),
         (1, "exited with code 1"),
         (None, "stream ended"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from compass_agent import open_session
+from hubs import serving, short_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 INPUTS = ("src", "gen", "pyproject.toml", "README.md", "LICENSE")
@@ -88,3 +92,56 @@ def test_the_installed_packages_import_from_the_wheel(installed: Path, tmp_path:
     done = run([sys.executable, "-c", code], tmp_path, installed)
     assert done.returncode == 0, done.stderr
     assert all(Path(line).is_relative_to(installed) for line in done.stdout.splitlines())
+
+
+SUBSCRIBER = """
+import asyncio, sys
+from importlib.util import find_spec
+from compass_agent.client import Frame, tail
+from compass_agent.view import fold
+
+async def main():
+    items = [item async for item in tail(sys.argv[1], "s1")]
+    print(*(item.kind for item in items if isinstance(item, Frame) and item.kind))
+    causes = [entry.cause for entry in fold(items) if hasattr(entry, "cause")]
+    print(type(items[-1]).__name__, [cause.status for cause in causes])
+    print([name for name in ("grpc", "starlette", "uvicorn", "mcp", "pytest") if find_spec(name)])
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def subscribers_python(wheel: Path, tmp_path: Path) -> Path:
+    """The Python of a new environment that holds the extra `subscriber` and what it needs."""
+    python = tmp_path / "venv" / "bin" / "python"
+    made = run([sys.executable, "-m", "venv", str(tmp_path / "venv")], tmp_path)
+    assert made.returncode == 0, made.stdout + made.stderr
+    locked = (ROOT / "requirements-dev.txt").read_text("utf-8")
+    pinned = re.findall(r"^[\w.-]+==\S+", locked, re.MULTILINE)
+    (tmp_path / "pinned.txt").write_text("\n".join(pinned), "utf-8")
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    what = ["--constraint", "pinned.txt", f"compass-agent[subscriber] @ {wheel.as_uri()}"]
+    done = run([*install, *what], tmp_path)
+    if done.returncode and "CI" not in os.environ and "NewConnectionError" in done.stderr:
+        pytest.skip("there is no way to a package index")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return python
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.requirement("G-CLIENT-4")
+def test_a_subscriber_with_its_extra_alone_tails_a_hub(
+    subscribers_python: Path, tmp_path: Path
+) -> None:
+    failed = {"role": "assistant", "stopReason": "error", "errorMessage": "no", "errorStatus": 529}
+    with short_folder() as folder:
+        log, socket = f"sqlite:{folder / 'hub.db'}", str(folder / "hub.sock")
+        with open_session("s1", log=log) as session:
+            session.feed({"type": "message_end", "message": failed})
+        with serving("--log", log, "--unix", socket) as (_, (url, *_)):
+            done = run([str(subscribers_python), "-c", SUBSCRIBER, url], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["session_error", "End [529]", "[]"]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from compass_agent.wire import Answer
 
+SECRET = "sk-ant-api03-" + "a1B2c3D4" * 6
 META = SessionMeta("Fix it", "pi", "1.0")
 
 
@@ -57,6 +58,25 @@ async def test_batches_are_stored_and_each_is_answered_also_when_it_comes_twice(
     assert await read_all(log) == ["p1", "t2", "t3", "gap 4-4 dropped", "end 4 4"]
     (summary,) = await log.sessions()
     assert (summary.title, summary.agent, summary.version) == ("Fix it", "pi", "1.0")
+
+
+@pytest.mark.requirement("G-ERR-2")
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RuntimeError(f"why: {SECRET}"), ErrorCode.INTERNAL),
+        (ConnectionResetError(f"why: {SECRET}"), ErrorCode.UNAVAILABLE),
+    ],
+)
+async def test_what_nobody_expected_is_answered_by_its_code_and_logged_once_without_its_secret(
+    place: Path, error: Exception, code: ErrorCode, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = BrokenLog(error)
+    async with running_hub(log, unix=place) as hub, publishing(hub.targets[0]) as call:
+        assert (await published(call, batch(1, priority=[1], through=1), META)).code is code
+    (record,) = (one for one in caplog.records if one.name.startswith("compass"))
+    assert "why: " in record.getMessage()
+    assert (record.exc_info, SECRET in caplog.text) == (None, False)
 
 
 @pytest.mark.requirement("G-HUB-2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from compass_agent.wire import (
     CaughtUp,
     End,
     FrameItem,
+    FrameRun,
     Gap,
     GapReason,
     Item,
@@ -204,40 +206,51 @@ def test_a_request_for_no_session_or_for_no_kind_is_refused(data: bytes) -> None
     assert caught.value.code is ErrorCode.UNSUPPORTED_INPUT
 
 
-def test_readers_of_the_same_frames_share_what_was_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    items: list[Item] = [FrameItem(E1, seq, text("x")) for seq in range(1, 131)]
+def run(seqs: list[int], word: str, epoch: str = E1) -> FrameRun:
+    return FrameRun(epoch, seqs, [text(word)] * len(seqs), bytes(len(seqs)))
+
+
+def test_readers_of_the_same_frames_share_what_was_encoded() -> None:
     encoded = Encoded()
-    first = list(Relay(subscription(64), encoded).messages(items))
-
-    def fail(*_: object) -> None:
-        pytest.fail("encoded again")
-
-    monkeypatch.setattr(Relay, "_encode", fail)
-    assert list(Relay(subscription(64), encoded).messages(items)) == first
+    first = list(Relay(subscription(64), encoded).messages(run([*range(1, 131)], "x")))
+    # The frames at a place never change, so other words here can only be seen if encoded again.
+    other = run([*range(1, 131)], "y")
+    assert list(Relay(subscription(64), encoded).messages(other)) == first
+    assert list(Relay(subscription(64)).messages(other)) != first
 
 
 @pytest.mark.parametrize(
-    "items",
+    ("before", "after"),
     [
-        [
-            FrameItem(E1, 1, text("a")),
-            Gap(E1, 2, 2, GapReason.DROPPED),
-            FrameItem(E1, 3, text("b")),
-        ],
-        [FrameItem(E1, 1, text("a"), late=True), FrameItem(E1, 2, text("b"))],
-        [FrameItem(E1, 1, text("a")), FrameItem(E2, 2, text("b"))],
-        [FrameItem(E1, 1, text("a")), FrameItem(E1, 3, text("b"))],
-        [Reset(E1, ResetReason.NEW_EPOCH)],
+        (run([1, 3], "a"), run([1, 2], "b")),
+        (run([1, 2], "a"), run([1, 2], "b", E2)),
+        ([FrameItem(E1, 1, text("a"), late=True)], run([1], "b")),
+        ([FrameItem(E1, 1, text("a"))], run([1, 2], "b")),
     ],
 )
-def test_what_is_more_than_frames_in_a_row_is_not_shared(items: list[Item]) -> None:
+def test_what_is_not_the_same_frames_is_not_shared(
+    before: Sequence[Item], after: Sequence[Item]
+) -> None:
     encoded = Encoded()
-    message = next(iter(Relay(subscription(8), encoded).messages(items)))
-    seqs = [item.seq for item in items if isinstance(item, FrameItem)]
-    plain: list[Item] = [FrameItem(E1, seq, text("c")) for seq in seqs]
-    assert next(iter(Relay(subscription(8)).messages(items))) == message
-    if plain:
-        assert next(iter(Relay(subscription(8), encoded).messages(plain))) != message
+    list(Relay(subscription(8), encoded).messages(before))
+    expected = list(Relay(subscription(8)).messages(after))
+    assert list(Relay(subscription(8), encoded).messages(after)) == expected
+
+
+def test_a_run_is_encoded_as_its_frames_are() -> None:
+    frames = [*FRAMES.values(), text("x" * 300), state(3), failed("no")] * 3
+    seqs = [*range(1, 4), *range(20_000, 20_000 + len(frames) - 3)]
+    lanes = bytes(seq % 2 for seq in seqs)
+    columns = FrameRun(E1, seqs, frames, lanes)
+    items = [
+        FrameItem(E1, seq, data, priority=lane == 1)
+        for seq, data, lane in zip(seqs, frames, lanes, strict=True)
+    ]
+    for batch in (0, 1, 5):
+        relay = Relay(subscription(batch))
+        assert [*relay.messages(columns)] == [*relay.messages(items)]
+    assert (columns == items, columns[-1], len(columns)) == (True, items[-1], len(items))
+    assert columns[2:5] == items[2:5]
 
 
 def test_what_is_kept_for_other_readers_has_a_bound() -> None:

@@ -1,11 +1,14 @@
 """Adapters: the stream of one kind of agent, in its raw bytes, to inner events.
 
-One module for each kind. An adapter's `feed` takes chunks or objects and `end` closes the stream;
-both return inner events and never raise. `detect` tells which adapter a stream needs.
+One module for each kind, with a class `Adapter`: its `feed` takes chunks or objects and its `end`
+closes the stream; both return inner events and never raise. `detect` tells which adapter a stream
+needs, `adapter_for` makes one by name, or one that looks by itself.
 """
 
 from __future__ import annotations
 
-__all__ = ("detect",)
+__all__ = ("FORMATS", "AgentAdapter", "adapter_for", "detect", "events_of")
 
+from compass_agent.adapters.auto import FORMATS, AgentAdapter, adapter_for
 from compass_agent.adapters.detect import detect
+from compass_agent.adapters.streams import events_of

@@ -48,9 +48,9 @@ _MORE_STEPS = ("thinking_end", "toolcall_start", "toolcall_delta", "toolcall_end
 
 
 def detect(line: object) -> str | None:
-    """Return "pi" when `line` is one of the pi or oh-my-pi formats, else None. Never raises.
+    """Return the format that `line` is of: a name of `auto.FORMATS`; None: none. Never raises.
 
-    Session events, rpc lines and the bare events of a provider's stream all count.
+    Of pi and oh-my-pi, session events, rpc lines and the bare events of a provider's stream count.
 
     Args:
         line: One line as text or bytes, or the object that JSON made of it.
@@ -62,7 +62,13 @@ def detect(line: object) -> str | None:
     if kind in _OWN:
         return "pi"
     fits = _SHAPES.get(kind)
-    return "pi" if fits is not None and fits(event) else None
+    if fits is not None and fits(event):
+        return "pi"
+    for name, shapes in _OTHERS:
+        fits = shapes.get(kind)
+        if fits is not None and fits(event):
+            return name
+    return None
 
 
 def _parsed(line: object) -> _Json:
@@ -125,3 +131,37 @@ _SHAPES: dict[str, Callable[[_Json], bool]] = {
     "tool_execution_update": _has("toolCallId", "partialResult"),
     "turn_end": lambda event: _is_message(event) or is_list(event.get("toolResults")),
 }
+
+_IN_SESSION = _has("session_id")
+
+
+def _is_item(event: _Json) -> bool:
+    return is_object(event.get("item"))
+
+
+_CLAUDE_CODE: dict[str, Callable[[_Json], bool]] = {
+    "assistant": lambda event: _IN_SESSION(event) and is_object(event.get("message")),
+    "rate_limit_event": _IN_SESSION,
+    "result": _has("session_id", "is_error"),
+    "stream_event": lambda event: _IN_SESSION(event) and is_object(event.get("event")),
+    "system": _has("session_id", "subtype"),
+    "user": lambda event: _IN_SESSION(event) and is_object(event.get("message")),
+}
+_CODEX: dict[str, Callable[[_Json], bool]] = {
+    "item.completed": _is_item,
+    "item.started": _is_item,
+    "item.updated": _is_item,
+    "thread.started": _has("thread_id"),
+    "turn.completed": _has("usage"),
+    "turn.failed": lambda event: is_object(event.get("error")),
+    "turn.started": lambda _: True,
+}
+_GEMINI: dict[str, Callable[[_Json], bool]] = {
+    "error": _has("timestamp", "severity", "message"),
+    "init": _has("timestamp", "session_id", "model"),
+    "message": _has("timestamp", "role", "content"),
+    "result": _has("timestamp", "status"),
+    "tool_result": _has("tool_id", "status"),
+    "tool_use": _has("tool_id", "tool_name"),
+}
+_OTHERS = (("claude-code", _CLAUDE_CODE), ("codex", _CODEX), ("gemini", _GEMINI))

@@ -33,14 +33,15 @@ class LineSplitter:
 
     Args:
         limit: The largest line in bytes; a longer one is counted, not kept.
+        first: The number of the first line.
     """
 
-    def __init__(self, limit: int = LARGEST_LINE) -> None:
+    def __init__(self, limit: int = LARGEST_LINE, first: int = 1) -> None:
         self._limit = limit
         self._pieces: list[bytes] = []
         self._length = 0
         self._skipped = 0
-        self._number = 1
+        self._number = first
 
     @property
     def number(self) -> int:

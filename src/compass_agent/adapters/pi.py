@@ -8,17 +8,17 @@ from __future__ import annotations
 
 __all__ = ("Adapter",)
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compass_agent.adapters.chunks import ChunkAssembler, ChunkError
 from compass_agent.adapters.failures import FailureCleaner
-from compass_agent.adapters.lines import LARGEST_LINE, Line, LineSplitter
+from compass_agent.adapters.lines import LARGEST_LINE
+from compass_agent.adapters.reading import ObjectReader, ReadObject, json_object
 from compass_agent.adapters.surrogates import DeltaJoiner
-from compass_agent.adapters.texts import excerpt, says_shortened, tail
+from compass_agent.adapters.texts import says_shortened, tail
 from compass_agent.errors.redaction import redact
-from compass_agent.errors.shapes import as_object, is_object, valid_text
+from compass_agent.errors.shapes import as_object, valid_text
 from compass_agent.events.classes import (
     AgentExited,
     InnerEvent,
@@ -35,8 +35,6 @@ from compass_agent.events.decode import decode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_BLANK = b" \t\r"
-_BOM = "\ufeff"
 _ENDS = {"text_end": "text_delta", "thinking_end": "thinking_delta"}
 
 
@@ -46,15 +44,21 @@ class Adapter:
     Args:
         secrets: Values that must not appear in failures, notices and the tail of stderr.
         largest_line: Longer lines, in bytes, are left out, with a notice.
+        first_line: The number of the first line, for notices.
     """
 
-    def __init__(self, secrets: Iterable[str] = (), *, largest_line: int = LARGEST_LINE) -> None:
+    def __init__(
+        self,
+        secrets: Iterable[str] = (),
+        *,
+        largest_line: int = LARGEST_LINE,
+        first_line: int = 1,
+    ) -> None:
         self._secrets = tuple(secrets)
-        self._lines = LineSplitter(largest_line)
+        self._reader = ObjectReader(self._secrets, largest_line=largest_line, first_line=first_line)
         self._cleaner = FailureCleaner(self._secrets)
         self._deltas = DeltaJoiner()
         self._chunks = ChunkAssembler()
-        self._early = False
         self._ended = False
 
     def feed(self, data: bytes | str | Mapping[str, object]) -> list[InnerEvent]:
@@ -65,13 +69,7 @@ class Adapter:
                 object of one line. A piece without a line's end that is a whole JSON object is
                 taken for a line; any other waits for the rest of its line.
         """
-        if is_object(data):
-            return self._alone(data)
-        if isinstance(data, str):
-            return self._bytes(data.encode("utf-8", "surrogatepass"))
-        if isinstance(data, bytes | bytearray | memoryview):
-            return self._bytes(bytes(data))
-        return [Noticed(f"A {type(data).__name__} is no part of an agent's stream")]
+        return self._events(self._reader.read(data))
 
     def end(
         self,
@@ -91,13 +89,8 @@ class Adapter:
         if self._ended:
             return []
         self._ended = True
-        events: list[InnerEvent] = []
-        cut = False
-        if self._lines.waiting:
-            line = self._lines.take()
-            whole = self._whole(line)
-            cut = whole is None and line.data.lstrip(_BLANK).startswith(b"{")
-            events += self._cut(line) if cut else self._line(line)
+        left, cut = self._reader.rest()
+        events = self._events(left)
         for have, count in self._chunks.left():
             events.append(Noticed(f"A large frame came in part: {have} of {count} pieces"))
         events += self._flushed()
@@ -110,59 +103,14 @@ class Adapter:
         )
         return [*events, exited]
 
-    def _bytes(self, chunk: bytes) -> list[InnerEvent]:
-        if self._early:
-            chunk = self._without_late_end(chunk)
-        if b"\n" not in chunk and (value := _json_object(chunk)) is not None:
-            begun = self._lines.begun.lstrip(_BLANK)
-            # What has begun is no JSON, so this object cannot be the rest of it.
-            if not self._lines.waiting or not begun.startswith((b"{", b"[", b"\xef\xbb\xbf")):
-                self._early = True
-                return self._alone(value)
-        return [event for line in self._lines.feed(chunk) for event in self._line(line)]
-
-    def _without_late_end(self, chunk: bytes) -> bytes:
-        """Take off the end of a line that was processed before its end came."""
-        rest = chunk.removeprefix(b"\r")
-        self._early = not rest
-        return rest.removeprefix(b"\n")
-
-    def _alone(self, value: Mapping[str, object]) -> list[InnerEvent]:
-        """Return the events of an object that is a line by itself, after what has begun."""
-        begun = self._line(self._lines.take()) if self._lines.waiting else []
-        return begun + self._object(value, f"Line {self._lines.take().number}")
-
-    def _line(self, line: Line) -> list[InnerEvent]:
-        if line.skipped:
-            return [Noticed(f"Line {line.number} was left out: {line.skipped} bytes are too many")]
-        if not line.data.strip(_BLANK):
-            return []
-        text, events = self._text(line)
-        try:
-            value: object = json.loads(text.removeprefix(_BOM))
-        except (ValueError, RecursionError):
-            return [*events, self._odd(line.number, "is no JSON", text)]
-        if not is_object(value):
-            return [*events, self._odd(line.number, "is no JSON object", text)]
-        return events + self._object(value, f"Line {line.number}", text)
-
-    def _text(self, line: Line) -> tuple[str, list[InnerEvent]]:
-        for how in ("strict", "surrogatepass"):
-            try:
-                return line.data.decode("utf-8", how), []
-            except UnicodeDecodeError:
-                continue
-        text = line.data.decode("utf-8", "replace")
-        return text, [Noticed(f"Line {line.number} is no valid UTF-8; parts of it are lost")]
-
-    def _whole(self, line: Line) -> Mapping[str, object] | None:
-        return None if line.skipped else _json_object(line.data)
-
-    def _cut(self, line: Line) -> list[InnerEvent]:
-        return [Noticed(f"The agent was cut off in the middle of line {line.number}")]
-
-    def _odd(self, number: int, why: str, text: str) -> Noticed:
-        return Noticed(f"Line {number} {why}: {excerpt(text, self._secrets)}")
+    def _events(self, reads: list[ReadObject | Noticed]) -> list[InnerEvent]:
+        events: list[InnerEvent] = []
+        for read in reads:
+            if isinstance(read, Noticed):
+                events.append(read)
+            else:
+                events += self._object(read.value, read.place, read.text)
+        return events
 
     def _object(
         self, value: Mapping[str, object], place: str, text: str | None = None
@@ -191,7 +139,7 @@ class Adapter:
             return [Noticed(f"{place} is a piece of a large frame that cannot be used: {error}")]
         if frame is None:
             return []
-        inner = _json_object(frame)
+        inner = json_object(frame)
         if inner is None or inner.get("type") == "rpc_chunk":
             return [Noticed(f"{place} ends a large frame that is no event")]
         return self._object(inner, place)
@@ -210,17 +158,6 @@ class Adapter:
             TextDelta(lost) if kind == "text_delta" else ThinkingDelta(lost)
             for kind, lost in self._deltas.end(key)
         ]
-
-
-def _json_object(data: bytes) -> Mapping[str, object] | None:
-    stripped = data.strip(_BLANK + b"\n")
-    if not (stripped.startswith(b"{") and stripped.endswith(b"}")):
-        return None
-    try:
-        value: object = json.loads(stripped.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError):
-        return None
-    return value if is_object(value) else None
 
 
 def _step(value: Mapping[str, object]) -> Mapping[str, object]:

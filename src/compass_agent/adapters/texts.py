@@ -22,12 +22,12 @@ _SHORTENED = re.compile(r"\[[0-9]{1,12} chars elided for RPC frame\]")
 _MOST_VALUES = 100_000
 
 
-def excerpt(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return the head of `text` on one line: at most 200 characters, no control characters."""
+def excerpt(text: str, secrets: Iterable[str] = (), *, longest: int = _LONGEST_EXCERPT) -> str:
+    """Return the head of `text` on one line: at most `longest` characters, no control ones."""
     head = redact(valid_text(text[:_LONGEST_READ]), secrets)
     plain = "".join(letter if letter.isprintable() else " " for letter in head)
     plain = " ".join(plain.split())
-    return plain if len(plain) <= _LONGEST_EXCERPT else plain[: _LONGEST_EXCERPT - 1] + "…"
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
 
 
 def tail(text: str, secrets: Iterable[str] = ()) -> str:

@@ -28,6 +28,7 @@ COMMANDS = {
     "sessions": "list the sessions, failed ones first",
     "serve": "run a hub: take sessions from agents over a socket, give them to readers",
     "engine": "make, check and trim the stream of a log on NATS",
+    "mcp": "let other agents read sessions, over MCP on standard input and output",
 }
 """Name and help of each command; the module of the same name here does the work."""
 

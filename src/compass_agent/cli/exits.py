@@ -25,7 +25,6 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 

@@ -102,7 +102,7 @@ class Recording:
                 return
         raise CommandError(
             f"{self.name}: none of its first lines is of an agent that is known; "
-            "--format pi takes it all the same"
+            "--format text takes it all the same"
         )
 
     def delays(self, within: float | None = None) -> list[float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from compass_agent.adapters.pi import Adapter
+from compass_agent.adapters import FORMATS, adapter_for
 from compass_agent.cli.exits import CommandError, session_exit
 from compass_agent.cli.options import add_log_option
 from compass_agent.cli.progress import Progress
@@ -26,6 +26,8 @@ from compass_agent.runtime import Session, open_session
 
 if TYPE_CHECKING:
     import argparse
+
+    from compass_agent.adapters import AgentAdapter
 
 NAME = "replay"
 HELP = "record a session from an agent's saved output"
@@ -46,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="with --pace: compress pauses so that the whole takes no longer",
     )
-    parser.add_argument("--format", choices=["auto", "pi"], default="auto", help="of the file")
+    parser.add_argument("--format", choices=FORMATS, default="auto", help="of the file")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -74,13 +76,14 @@ async def _run(options: argparse.Namespace) -> int:
     tell_session(options, session)
     delays = recording.delays(options.within) if options.pace else None
     async with session:
-        await _feed(session, recording, delays)
+        await _feed(session, recording, adapter_for(options.format), delays)
     tell_outcome(options, session)
     return session_exit(session.state, session.last_error)
 
 
-async def _feed(session: Session, recording: Recording, delays: list[float] | None) -> None:
-    adapter = Adapter()
+async def _feed(
+    session: Session, recording: Recording, adapter: AgentAdapter, delays: list[float] | None
+) -> None:
     started = anyio.current_time()
     with Progress(recording.size, sys.stderr) as progress:
         for number, line in enumerate(recording.lines()):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from compass_agent.adapters.pi import Adapter
+from compass_agent.adapters import FORMATS, adapter_for
 from compass_agent.cli.child import Child, StartError
 from compass_agent.cli.exits import session_exit
 from compass_agent.cli.options import add_log_option, say
@@ -30,6 +30,7 @@ from compass_agent.runtime import Session, open_session
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
+    from compass_agent.adapters import AgentAdapter
     from compass_agent.events import InnerEvent
 
 NAME = "run"
@@ -48,6 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_log_option(parser)
     add_session_options(parser)
     parser.add_argument("--tee", action="store_true", help="print the command's output on, too")
+    parser.add_argument(
+        "--format",
+        choices=FORMATS,
+        default="auto",
+        help="of the command's output (auto: look at it; text: every line is a notice)",
+    )
     parser.add_argument(
         "command", nargs=argparse.REMAINDER, metavar="-- CMD", help="the command and its arguments"
     )
@@ -82,7 +89,8 @@ async def _run(options: argparse.Namespace) -> int:
     # Signals are taken until the session is closed: Ctrl-C must not cut off its end.
     with anyio.open_signal_receiver(*_STOP_SIGNALS) as signals:
         async with session:
-            runner = _Runner(session, Adapter(secrets=secrets), tee=options.tee)
+            adapter = adapter_for(options.format, secrets)
+            runner = _Runner(session, adapter, tee=options.tee)
             status = await runner.run(command, signals)
     tell_outcome(options, session)
     return status
@@ -91,7 +99,7 @@ async def _run(options: argparse.Namespace) -> int:
 class _Runner:
     """Joins the command, the adapter and the session."""
 
-    def __init__(self, session: Session, adapter: Adapter, *, tee: bool) -> None:
+    def __init__(self, session: Session, adapter: AgentAdapter, *, tee: bool) -> None:
         self._session = session
         self._adapter = adapter
         self._tee = PassOn(sys.stdout.fileno()) if tee else None

@@ -187,13 +187,13 @@ class RetryScheduled:
     Attributes:
         attempt: Which attempt it will be; 0: not said.
         attempts: How many it makes at most; 0: not said.
-        delay_ms: How long it waits, in milliseconds.
+        delay_ms: How long it waits, in milliseconds; None: not said.
         reason: The failure's text.
     """
 
     attempt: int
     attempts: int
-    delay_ms: float
+    delay_ms: float | None
     reason: str
 
 
@@ -232,6 +232,7 @@ class AgentExited:
         cut_line: It was ended in the middle of a line.
         start_failure: Not empty: it could not be started, and why.
         stopped_by: Not empty: the runtime stopped it, and who asked.
+        unfinished: Work had begun, and the agent, which tells the end of its work, did not.
     """
 
     exit_code: int | None = None
@@ -239,6 +240,7 @@ class AgentExited:
     cut_line: bool = False
     start_failure: str = ""
     stopped_by: str = ""
+    unfinished: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 def in_place(
     head: EpochHead, after: int, rows: Sequence[FrameItem], *, complete: bool
-) -> list[Item]:
-    """Return `rows` and the gaps between them.
+) -> Sequence[Item]:
+    """Return `rows` and the gaps between them; `rows` itself when there are none.
 
     Args:
         head: Their epoch.
@@ -26,21 +26,18 @@ def in_place(
         rows: The frames above `after` and up to the watermark, ascending; perhaps only the first.
         complete: These are all of them.
     """
-    items: list[Item]
     last = rows[-1].seq if rows else after
+    behind = gaps(head, last + 1, head.through) if complete else []
     if last - after == len(rows):
-        items = [*rows]
-    else:
-        items = []
-        want = after + 1
-        for row in rows:
-            if row.seq != want:
-                items += gaps(head, want, row.seq - 1)
-            items.append(row)
-            want = row.seq + 1
-    if complete and last < head.through:
-        items += gaps(head, last + 1, head.through)
-    return items
+        return [*rows, *behind] if behind else rows
+    items: list[Item] = []
+    want = after + 1
+    for row in rows:
+        if row.seq != want:
+            items += gaps(head, want, row.seq - 1)
+        items.append(row)
+        want = row.seq + 1
+    return items + behind
 
 
 def gaps(head: EpochHead, first: int, last: int) -> list[Gap]:

@@ -18,6 +18,8 @@ from compass_agent.log.merge import in_place
 from compass_agent.wire import CaughtUp, End, FrameItem, Reset, ResetReason, StateSignal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from compass_agent.log.epoch import EpochHead
     from compass_agent.wire import Item
 
@@ -65,7 +67,7 @@ class View:
 
     head: EpochHead | None
     following: str | None
-    rows: list[FrameItem] = field(default_factory=list[FrameItem])
+    rows: Sequence[FrameItem] = ()
     complete: bool = True
     late: list[FrameItem] = field(default_factory=list[FrameItem])
     arrivals: int = 0
@@ -104,7 +106,7 @@ class Reading:
         """Tell whether time alone changed what the reader must be told: a lease ran out."""
         return self._lease_ms is not None and self._lease_ms <= now_ms
 
-    def advance(self, view: View | None, now_ms: int) -> tuple[list[Item], Then]:
+    def advance(self, view: View | None, now_ms: int) -> tuple[Sequence[Item], Then]:
         """Return what the reader gets now, and what it does next.
 
         Args:
@@ -129,12 +131,12 @@ class Reading:
         head = view.head
         if self._seq > head.through:
             return items, Then.AHEAD
-        items += in_place(head, self._seq, view.rows, complete=view.complete)
+        found = in_place(head, self._seq, view.rows, complete=view.complete)
         if not view.complete:
             self._seq = view.rows[-1].seq
-            return items, Then.MORE
+            return [*items, *found] if items else found, Then.MORE
         self._seq = head.through
-        return self._at_watermark(items, view.following, head, now_ms)
+        return self._at_watermark([*items, *found], view.following, head, now_ms)
 
     def _at_watermark(
         self, items: list[Item], following: str | None, head: EpochHead, now_ms: int

@@ -12,7 +12,14 @@ if TYPE_CHECKING:
 
 # A shell reports a child that was killed by signal N as 128 + N.
 _SHELL_SIGNAL_BASE = 128
-_LARGEST_SIGNAL = 64
+# An exit status of its own may look so, too: only what does kill is taken for it.
+_KILLING = frozenset(
+    {
+        *("SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE"),
+        *("SIGKILL", "SIGUSR1", "SIGSEGV", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM"),
+        *("SIGXCPU", "SIGXFSZ", "SIGSYS"),
+    }
+)
 
 
 def describe_exit(event: AgentExited) -> str:
@@ -21,9 +28,9 @@ def describe_exit(event: AgentExited) -> str:
     if code is None:
         return "The agent's stream ended"
     number = -code if code < 0 else code - _SHELL_SIGNAL_BASE
-    if code < 0 or 0 < number <= _LARGEST_SIGNAL:
+    if code < 0 or number > 0:
         name = _signal_name(number)
-        if name is not None:
+        if name is not None and (code < 0 or name in _KILLING):
             hint = ", possibly out of memory" if number == signal.SIGKILL else ""
             return f"The agent was killed by {name}{hint}"
     return f"The agent exited with code {code}"

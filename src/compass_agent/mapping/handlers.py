@@ -242,7 +242,8 @@ def _retry_scheduled(state: MappingState, event: RetryScheduled) -> Frames:
     text = "Retry"
     if event.attempt:
         text += f" {event.attempt}" + (f" of {event.attempts}" if event.attempts else "")
-    text += f" in {event.delay_ms / 1000:g} s"
+    if event.delay_ms is not None:
+        text += f" in {event.delay_ms / 1000:g} s"
     if event.reason:
         text += f": {without_secrets(event.reason)}"
     return [state.build.notice(text), *state.work()]
@@ -270,7 +271,7 @@ def _retry_ended(state: MappingState, event: RetryEnded) -> Frames:
 def _agent_exited(state: MappingState, event: AgentExited) -> Frames:
     state.stopped_by = state.stopped_by or event.stopped_by
     run_open, state.run_open = state.run_open, False
-    open_work = state.message_open or len(state.tools) > 0 or event.cut_line
+    open_work = state.message_open or len(state.tools) > 0 or event.cut_line or event.unfinished
     state.message_open = False
     how = describe_exit(event)
     if state.stopped_by:

@@ -62,6 +62,11 @@ class EventMapper:
         return self._now.failed
 
     @property
+    def over(self) -> bool:
+        """Whether the last work was told to have failed or been stopped and none has started."""
+        return self._now.over
+
+    @property
     def last_error(self) -> SessionError | None:
         """The content of the failure or stop that was told last."""
         return self._now.last_error

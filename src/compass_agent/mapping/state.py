@@ -35,6 +35,7 @@ class MappingState:
         message_id: The current message's; "0" before the first.
         lifecycle_state: The state that was emitted last.
         failed: The current work failed: ERRORED stays until work starts again.
+        over: The current work failed or was stopped, and none has started since.
         last_error: The content that was told last.
         stopped_by: Not empty: the runtime was asked to stop, and by whom.
         stop_told: The stop that the runtime was asked for was told.
@@ -57,6 +58,7 @@ class MappingState:
             AgentSessionState.AGENT_SESSION_STATE_UNSPECIFIED
         )
         self.failed = False
+        self.over = False
         self.last_error: SessionError | None = None
         self.stopped_by = ""
         self.stop_told = False
@@ -86,7 +88,7 @@ class MappingState:
 
     def work(self) -> Frames:
         """Note that work starts: what failed before is over."""
-        self.failed = False
+        self.failed = self.over = False
         return self.to(AgentSessionState.AGENT_SESSION_STATE_WORKING)
 
     def settle(self) -> Frames:
@@ -106,7 +108,7 @@ class MappingState:
         self.message_told = True
         self.told.add(failure.message, failure.status)
         self.stop_told = self.stop_told or bool(self.stopped_by)
-        self.failed = not aborted
+        self.failed, self.over = not aborted, True
         frames = self._close_tools(aborted=aborted)
         content = self.build.session_error(
             SessionErrorKind.SESSION_ERROR_KIND_ABORTED

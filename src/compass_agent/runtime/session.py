@@ -14,6 +14,7 @@ import anyio
 from anyio import to_thread
 
 from compass_agent.errors import describe_failure
+from compass_agent.errors.groups import leaves
 from compass_agent.errors.logged import cause_text
 from compass_agent.events.readable import verbatim_text
 from compass_agent.frames import (
@@ -24,6 +25,7 @@ from compass_agent.frames import (
 )
 from compass_agent.log import log_url
 from compass_agent.mapping import EventMapper, UnmappedEvent
+from compass_agent.runtime.driving import drive
 from compass_agent.runtime.masking import Masker
 from compass_agent.runtime.parts import PARTS
 from compass_agent.runtime.stops import is_clean_exit, is_stop
@@ -31,7 +33,7 @@ from compass_agent.sink.forks import off_after_fork, usable_lock
 from compass_agent.wire import SessionMeta
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import AsyncIterable, Callable, Iterable
     from types import TracebackType
     from typing import Literal, Self
 
@@ -45,6 +47,8 @@ _KINDS = {
     "steer": SessionInjectionKind.SESSION_INJECTION_KIND_STEER,
     "deliver": SessionInjectionKind.SESSION_INJECTION_KIND_DELIVER,
 }
+_ERROR = SessionErrorKind.SESSION_ERROR_KIND_ERROR
+_UNFINISHED = "The agent's stream ended in the middle of its work"
 
 
 def _now_ms() -> int:
@@ -87,6 +91,7 @@ class Session:
         # Feeding and stopping may come from different threads; the mapper is for one at a time.
         self._lock = threading.RLock()
         self._complained = False
+        self._settled: BaseException | None = None
         self._publication: PublishesSession | None = None
         if enabled:
             meta = SessionMeta(title=self._masker.mask(title), agent=agent, version=version)
@@ -142,6 +147,39 @@ class Session:
             except Exception as error:  # noqa: BLE001 - nothing may reach the agent
                 self._complain(error)
 
+    async def drive(self, events: AsyncIterable[object]) -> None:
+        """Feed all that a stream gives, at the speed at which it gives it, and how it ended.
+
+        What the stream raises is told as the failure or the stop that it is, unless the stream's
+        events told that already; then it goes on to the caller, the same object. A stream that ends
+        while the agent is at work is a failure. The stream is closed at the end.
+
+        Args:
+            events: Inner events, such as `adapters.events_of(chunks)` gives.
+        """
+        await drive(self, events)
+
+    def settle(self, error: BaseException | None) -> None:
+        """Tell how a stream ended, unless its last work was told to have failed or been stopped.
+
+        Args:
+            error: What it raised; None: it ended normally. Never raises.
+        """
+        self._settled = error
+        if self._mapper.over:
+            return
+        if error is not None:
+            self._tell_exception(error)
+        elif self._mapper.state == AgentSessionState.AGENT_SESSION_STATE_WORKING:
+            code = "adapter.no_terminal"
+            self._tell(lambda: self._mapper.session_error(_ERROR, _UNFINISHED, code=code))
+
+    def _tell_exception(self, error: BaseException) -> None:
+        if is_stop(error):
+            self.abort("The host stopped the work")
+        elif not is_clean_exit(error):
+            self.fail(error)
+
     def _emit(self, frames: Iterable[SessionFrame | UnmappedEvent]) -> None:
         for frame in frames:
             if not isinstance(frame, UnmappedEvent):
@@ -183,7 +221,7 @@ class Session:
         detail = describe_failure(failure)
         wait = detail.retry_after_s
         return self._mapper.session_error(
-            SessionErrorKind.SESSION_ERROR_KIND_ERROR,
+            _ERROR,
             self._masker.mask(detail.message),
             # No answer at all is told as 0 there; on the wire only a provider's status is one.
             status=detail.status or None,
@@ -257,10 +295,9 @@ class Session:
         """Emit how the block was left, and the end."""
         if self._publication is None:
             return
-        if error is not None and is_stop(error):
-            self.abort("The host stopped the work")
-        elif error is not None and not is_clean_exit(error):
-            self.fail(error)
+        settled, self._settled = self._settled, None
+        if error is not None and not any(leaf is settled for leaf in leaves(error)):
+            self._tell_exception(error)
         with self._lock:
             self._flush()
             if not self._mapper.failed:

@@ -18,6 +18,7 @@ __all__ = (
     "SessionRow",
     "SessionsPage",
     "export_session",
+    "find_session",
     "find_sessions",
     "get_session",
     "list_sessions",
@@ -33,4 +34,10 @@ from compass_agent.services.export import ExportFormat, export_session
 from compass_agent.services.listing import SessionQuery, SessionsPage, find_sessions
 from compass_agent.services.reading import START, FramesPage, read_session
 from compass_agent.services.requests import InvalidRequestError, Issue
-from compass_agent.services.sessions import SessionRow, list_sessions, resolve_session, tail
+from compass_agent.services.sessions import (
+    SessionRow,
+    find_session,
+    list_sessions,
+    resolve_session,
+    tail,
+)

@@ -9,13 +9,14 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.frames import Cursor, check_session_id
 from compass_agent.services.reading import kind_of, place_of_item
-from compass_agent.services.sessions import SessionRow
+from compass_agent.services.sessions import SessionRow, find_session
 from compass_agent.wire import FrameItem, Gap
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from compass_agent.frames import Cursor
     from compass_agent.log.read import ReadLog
     from compass_agent.wire import Item
 
@@ -53,10 +54,7 @@ async def get_session(log: ReadLog, session: str) -> SessionDetail:
         OperationError: `unsupported_input` (no session id), `not_found`, or as the log's `sessions`
             and `read` do.
     """
-    check_session_id(session)
-    summary = next((one for one in await log.sessions() if one.session == session), None)
-    if summary is None:
-        raise OperationError(ErrorCode.NOT_FOUND)
+    summary = await find_session(log, session)
     count = _Count(summary.cursor)
     pages = log.read(session, follow=False, page_frames=_PAGE_FRAMES)
     async with aclosing(pages):
@@ -82,7 +80,7 @@ class _Count:
     missing: int = 0
     gaps: list[Gap] = field(default_factory=list[Gap])
 
-    def take(self, items: list[Item]) -> None:
+    def take(self, items: Sequence[Item]) -> None:
         for item in items:
             if isinstance(item, FrameItem):
                 self.kinds[kind_of(item)] += 1

@@ -8,8 +8,7 @@ from contextlib import aclosing
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.frames import check_session_id
+from compass_agent.services.sessions import find_session
 from compass_agent.view.jsonl import jsonl
 from compass_agent.view.markdown import MarkdownRenderer
 
@@ -39,10 +38,7 @@ async def export_session(
         OperationError: Before the first piece: `unsupported_input` (no session id), `not_found`.
             Else as the log's `read` does.
     """
-    check_session_id(session)
-    summary = next((one for one in await log.sessions() if one.session == session), None)
-    if summary is None:
-        raise OperationError(ErrorCode.NOT_FOUND)
+    summary = await find_session(log, session)
     markdown = MarkdownRenderer(session, summary.title) if form is ExportFormat.MARKDOWN else None
     pages = log.read(session, follow=False, page_frames=_PAGE_FRAMES)
     async with aclosing(pages):

@@ -112,4 +112,4 @@ def _place_from_token(token: str) -> _Place:
                 return later, negative_ms, session
             case _:
                 pass
-    raise InvalidRequestError(Issue("page", "the `nextPage` of a list, as it was given"))
+    raise InvalidRequestError(Issue("page", "what the page before gave, as it was given"))

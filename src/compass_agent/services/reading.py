@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import Cursor, check_session_id, event_kind
 from compass_agent.services.requests import MAX_LIMIT
+from compass_agent.services.sessions import find_session
 from compass_agent.wire import End, FrameItem, Gap, Reset, ResetReason, decode_frame
 
 if TYPE_CHECKING:
@@ -89,10 +90,8 @@ async def read_session(
         return await page.forwards(None if after == START else after)
     if before is None:
         # Above all that is there now; what is stored meanwhile belongs to the newest page too.
-        summaries = {summary.session: summary for summary in await log.sessions()}
-        if session not in summaries:
-            raise OperationError(ErrorCode.NOT_FOUND)
-        return await page.backwards(summaries[session].cursor, newest=True)
+        summary = await find_session(log, session)
+        return await page.backwards(summary.cursor, newest=True)
     return await page.backwards(before, newest=False)
 
 

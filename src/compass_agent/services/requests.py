@@ -17,6 +17,7 @@ __all__ = (
 from dataclasses import dataclass
 
 from compass_agent.frames import AgentSessionState, SessionEvent
+from compass_agent.wire.malformed import MalformedRequestError
 
 MAX_LIMIT = 1_000
 """The most frames, entries or sessions that one page holds."""
@@ -37,8 +38,8 @@ class Issue:
     message: str
 
 
-class InvalidRequestError(ValueError):
-    """The request cannot be read: a bad request, outside the nine codes of `OperationError`.
+class InvalidRequestError(MalformedRequestError):
+    """The request cannot be read, and where: a bad request, outside the nine codes.
 
     Attributes:
         issues: What is wrong; at least one.

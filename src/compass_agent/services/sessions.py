@@ -6,7 +6,7 @@ Reading a failed session succeeds: its failure is data. An operation that fails 
 
 from __future__ import annotations
 
-__all__ = ("LAST", "SessionRow", "list_sessions", "resolve_session", "tail")
+__all__ = ("LAST", "SessionRow", "find_session", "list_sessions", "resolve_session", "tail")
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -50,6 +50,20 @@ async def list_sessions(log: ReadLog) -> list[SessionRow]:
     summaries = await log.sessions()
     summaries.sort(key=lambda one: (one.state != ERRORED, -one.updated_ms, one.session))
     return [SessionRow.of(summary) for summary in summaries]
+
+
+async def find_session(log: ReadLog, session: str) -> SessionSummary:
+    """Return where `session`, an id and nothing else, stands.
+
+    Raises:
+        OperationError: `not_found`, `unsupported_input` (no session can be named so), or as the
+            log's `sessions` does.
+    """
+    check_session_id(session)
+    for summary in await log.sessions():
+        if summary.session == session:
+            return summary
+    raise OperationError(ErrorCode.NOT_FOUND)
 
 
 async def resolve_session(log: ReadLog, text: str) -> SessionSummary:

@@ -6,6 +6,7 @@ __all__ = (
     "CaughtUp",
     "End",
     "FrameItem",
+    "FrameRun",
     "Gap",
     "GapReason",
     "Item",
@@ -15,11 +16,16 @@ __all__ = (
     "StateSignal",
 )
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from functools import partial
+from itertools import repeat
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, overload
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from compass_agent.frames.cursor import Cursor
 
 
@@ -63,6 +69,59 @@ class FrameItem(NamedTuple):
     data: bytes
     priority: bool = False
     late: bool = False
+
+
+# Calling the class would go through a Python function, for every frame that is read.
+_make: Callable[[tuple[str, int, bytes, bool, bool]], FrameItem]
+_make = partial(tuple.__new__, FrameItem)  # pyright: ignore[reportUnknownMemberType] - of any tuple
+
+
+class FrameRun(Sequence[FrameItem]):
+    """Frames of one epoch in ascending order, none of them late.
+
+    Reads like a list of FrameItem, each of which is made when it is looked at. Whoever needs only
+    bytes and places takes the columns.
+
+    Attributes:
+        epoch: The epoch of all of them.
+        seqs: Their places.
+        frames: The encoded SessionFrames.
+        lanes: 1 for each frame of the priority lane, else 0; empty: all are trace.
+    """
+
+    __slots__ = ("epoch", "frames", "lanes", "seqs")
+
+    def __init__(
+        self, epoch: str, seqs: Sequence[int], frames: Sequence[bytes], lanes: bytes = b""
+    ) -> None:
+        self.epoch = epoch
+        self.seqs = seqs
+        self.frames = frames
+        self.lanes = lanes
+
+    def __len__(self) -> int:
+        return len(self.seqs)
+
+    def __iter__(self) -> Iterator[FrameItem]:
+        lanes = map(bool, self.lanes) if self.lanes else repeat(object=False)
+        late = repeat(object=False)
+        columns = zip(repeat(self.epoch), self.seqs, self.frames, lanes, late, strict=False)
+        return map(_make, columns)
+
+    @overload
+    def __getitem__(self, place: int) -> FrameItem: ...
+    @overload
+    def __getitem__(self, place: slice) -> FrameRun: ...
+    def __getitem__(self, place: int | slice) -> FrameItem | FrameRun:
+        if isinstance(place, slice):
+            return FrameRun(self.epoch, self.seqs[place], self.frames[place], self.lanes[place])
+        priority = bool(self.lanes) and self.lanes[place] == 1
+        return FrameItem(self.epoch, self.seqs[place], self.frames[place], priority)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and [*self] == [*other]
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] - so Python says it: as of lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,5 +182,5 @@ Item: TypeAlias = FrameItem | Gap | Reset | End | StateSignal | CaughtUp
 class Page:
     """Items in reading order, and the cursor after the last of them."""
 
-    items: list[Item]
+    items: Sequence[Item]
     cursor: Cursor | None

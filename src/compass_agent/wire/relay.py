@@ -18,7 +18,7 @@ from compass.v1.compass_pb2 import AgentSessionFrame, SessionEvent, SubscribeAge
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import Cursor, InvalidCursorError, check_session_id, event_kind
 from compass_agent.wire.convert import decode_frame, item_to_subscriber_frame
-from compass_agent.wire.items import FrameItem, Gap
+from compass_agent.wire.items import FrameItem, FrameRun, Gap
 from compass_agent.wire.malformed import MalformedRequestError
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ _STATE_OF_AGENT_SESSION_FRAME = b"\x18"
 _EVENT_OF_BOTH = 0x12
 _SEQ = b"\x80\x01"
 _MORE = b"\xb2\x01"
+
+_MOST_PLACE = 1 << 28
+"""Places below it have four bytes at most: two halves that are ready."""
+_LONGEST_PLACE = 6
 
 
 _Place = tuple[str, str, int, int]
@@ -146,32 +150,26 @@ class Relay:
         """
         if self._kinds:
             kept = self._filtered(items)
-            return self._batched(kept) if self._max_batch else self._one_by_one(kept)
+            encoded = map(self._encode, kept)
+            return self._packed(encoded) if self._max_batch else self._one_by_one(kept)
         return self._shared(items) if self._max_batch else self._one_by_one(items)
 
     def _shared(self, items: Sequence[Item]) -> Iterator[bytes]:
+        if not isinstance(items, FrameRun):
+            yield from self._packed(map(self._encode, items))
+            return
         for first in range(0, len(items), self._max_batch):
-            some = items[first : first + self._max_batch]
-            place = self._place_of(some)
-            if place is None:
-                yield from self._batched(some)
-                continue
-            messages = self._encoded.get(place)
+            run = items[first : first + self._max_batch]
+            begin, end = run.seqs[0], run.seqs[-1]
+            place = self._session, run.epoch, begin, end
+            # Only without gaps do first and last place say which frames these are.
+            in_a_row = end - begin == len(run) - 1
+            messages = self._encoded.get(place) if in_a_row else None
             if messages is None:
-                messages = tuple(self._batched(some))
-                self._encoded.put(place, messages)
+                messages = self._run_messages(run)
+                if in_a_row:
+                    self._encoded.put(place, messages)
             yield from messages
-
-    def _place_of(self, items: Sequence[Item]) -> _Place | None:
-        """Return what names these items, if they are frames one behind the other."""
-        first, last = items[0], items[-1]
-        if not isinstance(first, FrameItem) or not isinstance(last, FrameItem):
-            return None
-        if first.late or first.epoch != last.epoch or last.seq - first.seq != len(items) - 1:
-            return None
-        if len(set(map(type, items))) != 1:
-            return None
-        return self._session, first.epoch, first.seq, last.seq
 
     def _filtered(self, items: Iterable[Item]) -> Iterator[Item]:
         """Yield what was asked for, and behind frames that were held back their last place.
@@ -216,11 +214,10 @@ class Relay:
         alone = item_to_subscriber_frame("", gap)
         return AgentSessionFrame(gap=alone.gap).SerializeToString()
 
-    def _batched(self, items: Iterable[Item]) -> Iterator[bytes]:
+    def _packed(self, encoded: Iterable[bytes]) -> Iterator[bytes]:
         parts: list[bytes] = []
         size = count = 0
-        for item in items:
-            part = self._encode(item)
+        for part in encoded:
             length = len(part)
             if count == self._max_batch or (count and size + length > _MESSAGE_BYTES):
                 yield b"".join(parts)
@@ -234,6 +231,32 @@ class Relay:
             count += 1
         if parts:
             yield b"".join(parts)
+
+    def _run_messages(self, run: FrameRun) -> tuple[bytes, ...]:
+        """Return the messages that carry at most `max_batch` frames: one, when all are as usual."""
+        if run.epoch != self._epoch:
+            self._enter(run.epoch)
+        head, frames = self._head, run.frames
+        sizes = [*map(len, frames)]
+        usual = (
+            run.seqs[-1] < _MOST_PLACE
+            and max(sizes) + len(head) + _LONGEST_PLACE < len(_SHORT)
+            and sum(sizes) < _MESSAGE_BYTES - len(sizes) * (len(head) + 2 * _LONGEST_PLACE)
+            and all(map(_is_event, frames))
+        )
+        if not usual:
+            return tuple(self._packed(map(self._encode, run)))
+        if run.seqs[-1] < len(_SHORT):
+            places = [_SEQ + _SHORT[seq] for seq in run.seqs]
+        else:
+            places = [*map(_place, run.seqs)]
+        pieces = [
+            piece
+            for data, size, place in zip(frames, sizes, places, strict=True)
+            for piece in (_MORE, _SHORT[len(head) + size + len(place)], head, data, place)
+        ]
+        # The first stands as the message itself, each other one as a field of it.
+        return (b"".join(pieces[2:]),)
 
     def _encode(self, item: Item) -> bytes:
         if isinstance(item, FrameItem):
@@ -294,7 +317,7 @@ def _state_and_event(data: bytes) -> bytes | None:
 
 def _place(seq: int) -> bytes:
     """Return the field that holds the place."""
-    if seq < 0x1000_0000:  # noqa: PLR2004 - of four bytes at most: two halves that are ready
+    if seq < _MOST_PLACE:
         low, high = seq & 0x3FFF, seq >> 14
         return _SEQ_BEGUN[low] + _SHORT[high] if high else _SEQ + _SHORT[low]
     return _SEQ + _varint(seq)

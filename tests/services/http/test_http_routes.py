@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import TYPE_CHECKING
 
@@ -115,7 +116,7 @@ async def test_an_unknown_session_is_not_found_on_every_route(route: str) -> Non
 class Broken(MemoryLog):
     """Raises what it is told to."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         super().__init__()
         self.error = error
 
@@ -161,6 +162,15 @@ async def test_what_nobody_expected_is_internal_and_logged_once_without_its_secr
     assert len(records) == 1
     assert "KeyError" in records[0].getMessage()
     assert SECRET not in caplog.text
+
+
+@pytest.mark.requirement("G-HTTP-3")
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("route", ["/v1/sessions", *(f"/v1/sessions/s{r}" for r in ROUTES[:-1])])
+async def test_a_request_that_is_cancelled_from_within_is_answered_at_once(route: str) -> None:
+    answer = await ask(http_app(Broken(asyncio.CancelledError())), route)
+    assert (answer.status, answer.headers["content-type"]) == (500, "application/problem+json")
+    assert (answer.json["error"], "code" in answer.json) == ("The request was cancelled.", False)
 
 
 SLIPS = [

@@ -9,15 +9,15 @@ from __future__ import annotations
 __all__ = ("read_page", "store_frames", "weigh_frames")
 
 import struct
-from functools import partial
-from itertools import accumulate, repeat
+from bisect import bisect_right
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from compass_agent.log.reading import PAGE_BYTES
-from compass_agent.wire import FrameItem
+from compass_agent.wire import FrameRun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from sqlite3 import Connection
 
     from compass_agent.log.epoch import EpochHead
@@ -95,26 +95,37 @@ def store_frames(
 
 def read_page(
     db: Connection, eid: int, head: EpochHead, after: int, page_frames: int
-) -> tuple[list[FrameItem], bool]:
+) -> tuple[FrameRun, bool]:
     """Return frames behind `after` and up to the watermark, and whether these are all of them."""
-    if after >= head.through:
-        return [], True
-    items: list[FrameItem] = []
+    seqs: list[int] = []
+    frames: list[bytes] = []
+    lanes = bytearray()
     size = 0
-    found = db.execute(_PAGE, (eid, after, head.through))
-    for row in found:
-        some = _items(head.epoch, row)
-        if row[0] <= after:
-            some = [item for item in some if item.seq > after]
-        if row[1] > head.through:
-            some = [item for item in some if item.seq <= head.through]
-        items += some
-        size += len(row[5])
-        if size >= PAGE_BYTES or len(items) >= page_frames:
-            found.close()
-            del items[page_frames:]
-            return items, items[-1].seq == head.through
-    return items, True
+    complete = True
+    if after < head.through:
+        found = db.execute(_PAGE, (eid, after, head.through))
+        for first, last, offsets, ends, row_lanes, data in found:
+            places = _places(first, last, offsets)
+            begin = bisect_right(places, after) if first <= after else 0
+            end = bisect_right(places, head.through) if last > head.through else len(places)
+            seqs += places[begin:end]
+            frames += _cut(data, ends)[begin:end]
+            lanes += row_lanes[begin:end] if row_lanes else bytes(end - begin)
+            size += len(data)
+            if size >= PAGE_BYTES or len(seqs) >= page_frames:
+                found.close()
+                del seqs[page_frames:]
+                complete = seqs[-1] == head.through
+                break
+    count = len(seqs)
+    in_a_row = bool(seqs) and seqs[-1] - seqs[0] == count - 1
+    run = FrameRun(
+        head.epoch,
+        range(seqs[0], seqs[-1] + 1) if in_a_row else seqs,
+        frames[:count],
+        bytes(lanes[:count]) if any(lanes) else b"",
+    )
+    return run, complete
 
 
 def weigh_frames(
@@ -188,18 +199,15 @@ def _rows(eid: int, run: _Run) -> Iterator[tuple[int, int, int, int, bytes, byte
     yield eid, first, last, count, offsets, packed, lanes, b"".join(run.frames)
 
 
-def _items(epoch: str, row: _Row) -> list[FrameItem]:
+def _items(epoch: str, row: _Row) -> FrameRun:
     first, last, offsets, ends, lanes, data = row
-    # Calling the class would go through a Python function, for every frame that is read.
-    make: Callable[[tuple[str, int, bytes, bool, bool]], FrameItem]
-    make = partial(tuple.__new__, FrameItem)  # pyright: ignore[reportUnknownMemberType] - of any tuple
+    return FrameRun(epoch, _places(first, last, offsets), _cut(data, ends), lanes)
+
+
+def _cut(data: bytes, ends: bytes) -> list[bytes]:
+    """Return the frames of which `data` is made."""
     bounds = struct.unpack(f"<{len(ends) // 4}I", ends)
-    seqs = _places(first, last, offsets)
-    frames = [data[begin:end] for begin, end in zip((0, *bounds), bounds, strict=False)]
-    priority = [lane == 1 for lane in lanes] if lanes else repeat(object=False)
-    return list(
-        map(make, zip(repeat(epoch), seqs, frames, priority, repeat(object=False), strict=False))
-    )
+    return [data[begin:end] for begin, end in zip((0, *bounds), bounds, strict=False)]
 
 
 def _places(first: int, last: int, offsets: bytes) -> Sequence[int]:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 import grpc
 
-from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.frames import Cursor, check_session_id
+from compass_agent.frames import Cursor
 from compass_agent.log.read import SessionSummary
-from compass_agent.services.sessions import list_sessions
-from compass_agent.view.words import ERRORED
-from compass_agent.wire.malformed import MalformedRequestError
+from compass_agent.services.listing import SessionQuery, find_sessions
+from compass_agent.services.sessions import find_session
 from compass_agent.wire.sessions import (
     GET_SESSION,
     LIST_SESSIONS,
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
     from grpc import aio
 
     from compass_agent.log.read import ReadLog
-    from compass_agent.services.sessions import SessionRow
-    from compass_agent.wire.sessions import ListRequest
 
     _Handler = grpc.RpcMethodHandler[bytes, bytes]
     _Context = aio.ServicerContext[bytes, bytes]
@@ -61,12 +57,14 @@ class Catalog:
             OperationError: As the log's `sessions` does.
         """
         wanted = list_request_from_bytes(request)
-        behind = _place_of_token(wanted.page_token)
-        fitting = [row for row in await list_sessions(self._log) if _fits(row, wanted)]
-        rest = [row for row in fitting if behind is None or _place(row) > behind]
-        page = rest[: min(wanted.limit or _LARGEST_PAGE, _LARGEST_PAGE)]
-        token = _token(page[-1]) if len(page) < len(rest) else ""
-        return listed_to_bytes([info_of(row.summary) for row in page], token)
+        query = SessionQuery(
+            states=wanted.states,
+            text=wanted.query,
+            limit=min(wanted.limit or _LARGEST_PAGE, _LARGEST_PAGE),
+            page=wanted.page_token,
+        )
+        page = await find_sessions(self._log, query)
+        return listed_to_bytes([info_of(row.summary) for row in page.rows], page.next_page)
 
     async def get_session(self, request: bytes, _context: _Context) -> bytes:
         """Answer with where the session stands.
@@ -76,11 +74,8 @@ class Catalog:
             OperationError: `not_found`, `unsupported_input` (no session can be named so), or as the
                 log's `sessions` does.
         """
-        wanted = check_session_id(get_request_from_bytes(request))
-        for summary in await self._log.sessions():
-            if summary.session == wanted:
-                return session_to_bytes(info_of(summary))
-        raise OperationError(ErrorCode.NOT_FOUND)
+        summary = await find_session(self._log, get_request_from_bytes(request))
+        return session_to_bytes(info_of(summary))
 
 
 def info_of(summary: SessionSummary) -> SessionInfo:
@@ -117,34 +112,3 @@ def summary_of(info: SessionInfo) -> SessionSummary:
         cursor=Cursor(info.epoch, info.seq),
         ended=info.ended,
     )
-
-
-def _fits(row: SessionRow, wanted: ListRequest) -> bool:
-    summary, cause = row.summary, row.cause
-    if wanted.states and summary.state not in wanted.states:
-        return False
-    texts = [summary.session, summary.title, summary.agent]
-    if cause is not None:
-        texts += [cause.title, cause.message]
-    return any(wanted.query.casefold() in text.casefold() for text in texts)
-
-
-def _place(row: SessionRow) -> tuple[bool, int, str]:
-    """Where the session stands in the order of all."""
-    summary = row.summary
-    return summary.state != ERRORED, -summary.updated_ms, summary.session
-
-
-def _token(row: SessionRow) -> str:
-    later, updated, session = _place(row)
-    return f"{later:d}.{-updated}.{session}"
-
-
-def _place_of_token(token: str) -> tuple[bool, int, str] | None:
-    if not token:
-        return None
-    later, _, rest = token.partition(".")
-    updated, _, session = rest.partition(".")
-    if later not in ("0", "1") or not (updated.isascii() and updated.isdigit()):
-        raise MalformedRequestError("page_token: the next_page_token of a page, as it came")
-    return later == "1", -int(updated), session

@@ -12,8 +12,10 @@ import anyio
 import grpc
 from grpc import aio
 
+from compass_agent.errors.classify import classify_operation_error
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.errors.groups import only_exception
+from compass_agent.errors.logged import cause_text, log_cause
 from compass_agent.wire.malformed import MalformedRequestError
 from compass_agent.wire.status import STATUS_DETAILS, failure_to_details
 
@@ -23,9 +25,6 @@ if TYPE_CHECKING:
     _Context = aio.ServicerContext[Any, Any]
 
 _logger = logging.getLogger("compass_agent.services")
-
-# Of these the cause is logged; the others are the caller's own doing.
-_LOGGED = frozenset({ErrorCode.INTERNAL, ErrorCode.STORAGE_FAILED, ErrorCode.UNAVAILABLE})
 
 
 class _NoCredentialsError(Exception):
@@ -141,11 +140,14 @@ async def _abort(context: _Context, error: Exception) -> None:
 
 def _told(error: Exception, *, gone: bool) -> OperationError:
     """Return what the caller is told, having logged the cause when that is ours to look at."""
-    # Who has gone cannot be written to; that is no fault.
-    level = logging.DEBUG if gone else logging.ERROR
-    if not isinstance(error, OperationError):
-        _logger.log(level, "a call failed", exc_info=error)
-        return OperationError(ErrorCode.INTERNAL)
-    if error.code in _LOGGED and error.__cause__ is not None:
-        _logger.log(level, "a call failed: %s", error.code, exc_info=error)
-    return error
+    if gone:
+        # Who has gone cannot be written to; that is no fault.
+        return classify_operation_error(error, log=_debug)
+    failure = classify_operation_error(error)
+    log_cause(failure)
+    return failure
+
+
+def _debug(failure: OperationError) -> None:
+    if failure.__cause__ is not None and _logger.isEnabledFor(logging.DEBUG):
+        _logger.debug("a caller has gone:\n%s", cause_text(failure.__cause__))

@@ -11,18 +11,17 @@ import grpc
 from anyio.lowlevel import checkpoint
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.frames import Cursor
 from compass_agent.services.grpc.channel import failure_of
-from compass_agent.view.words import DISCONNECTED
-from compass_agent.wire import CaughtUp, End, FrameItem, Gap, Page, Reset, StateSignal
+from compass_agent.wire import Page
 from compass_agent.wire.received import items_from_bytes, subscription_to_bytes
 from compass_agent.wire.relay import Subscription
+from compass_agent.wire.resume import Resume
 
 if TYPE_CHECKING:
     from grpc import aio
 
+    from compass_agent.frames import Cursor
     from compass_agent.log.read import SessionSummary
-    from compass_agent.wire import Item
 
 # 64 frames a message move dozens of times as many a second as one does; more is little faster.
 _LARGEST_BATCH = 256
@@ -70,7 +69,7 @@ class HubPages:
     ) -> None:
         self._hub = hub
         self._session = session
-        self._cursor = after
+        self._resume = Resume(after)
         self._follow = follow
         self._max_batch = min(page_frames, _LARGEST_BATCH)
         self._patience_s = patience_s
@@ -79,11 +78,6 @@ class HubPages:
         self._begun = False
         self._broken_at: float | None = None
         self._delay_s = _FIRST_DELAY_S
-        self._caught_up = False
-        self._away = False
-        self._signalled = False
-        self._unclear: str | None = None  # the epoch whose state has to be asked for
-        self._ended = ""
 
     def __aiter__(self) -> HubPages:
         return self
@@ -91,11 +85,13 @@ class HubPages:
     async def __anext__(self) -> Page:
         while not self._done:
             try:
-                if self._unclear is not None:
-                    return await self._clear(self._unclear)
+                if self._resume.unclear is not None:
+                    return await self._clear(self._resume.unclear)
                 data = await self._receive()
                 # From here on nothing waits, so a cancelled reader loses no item.
-                items = [] if data is None else self._new(items_from_bytes(data))
+                items = (
+                    [] if data is None else list(filter(self._resume.take, items_from_bytes(data)))
+                )
             except OperationError as error:
                 self._break()
                 await self._endure(error)
@@ -103,7 +99,7 @@ class HubPages:
             if data is None:
                 self._done = True
             elif items:
-                return Page(items, self._cursor)
+                return Page(items, self._resume.cursor)
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
@@ -116,10 +112,9 @@ class HubPages:
         """Return the next message; None: the hub says that this is all."""
         call = self._call
         if call is None:
-            self._signalled = False
-            wanted = Subscription(
-                self._session, self._cursor, self._follow, frozenset(), self._max_batch
-            )
+            self._resume.begin_call()
+            cursor = self._resume.cursor
+            wanted = Subscription(self._session, cursor, self._follow, frozenset(), self._max_batch)
             call = self._call = self._hub.subscribe(subscription_to_bytes(wanted))
         received = False
         try:
@@ -167,45 +162,4 @@ class HubPages:
     async def _clear(self, epoch: str) -> Page:
         """Tell the state once more: the writer came back while there was no connection."""
         state = (await self._hub.session(self._session)).state
-        self._unclear = None
-        self._away = state == DISCONNECTED
-        return Page([StateSignal(epoch, state)], self._cursor)
-
-    def _new(self, items: list[Item]) -> list[Item]:
-        """Return what of these the reader was not told before the connection broke."""
-        new: list[Item] = []
-        for item in items:
-            match item:
-                case StateSignal():
-                    self._signalled = True
-                    away = item.state == DISCONNECTED
-                    known, self._away = away and self._away, away
-                case CaughtUp():
-                    known = self._caught_up
-                    self._caught_up = True
-                    if self._away and not self._signalled:
-                        self._unclear = item.epoch
-                case End():
-                    known = self._ended == item.epoch
-                    self._ended = item.epoch
-                case Reset():
-                    known = self._away = False
-                case _:
-                    known = False
-            self._move(item)
-            if not known:
-                new.append(item)
-        return new
-
-    def _move(self, item: Item) -> None:
-        """Note where a later call goes on."""
-        match item:
-            case FrameItem(late=False):
-                self._cursor = Cursor(item.epoch, item.seq)
-            case Gap() | End():
-                self._cursor = Cursor(item.epoch, item.last_seq)
-            case Reset():
-                self._cursor = Cursor(item.epoch, 0)
-            case _:
-                if self._cursor is None and not isinstance(item, FrameItem):
-                    self._cursor = Cursor(item.epoch, 0)
+        return Page([self._resume.clear(epoch, state)], self._resume.cursor)

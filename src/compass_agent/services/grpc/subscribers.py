@@ -9,7 +9,6 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import grpc
-from anyio.lowlevel import checkpoint
 
 from compass_agent.wire.relay import SUBSCRIBE, Encoded, Relay, subscription_from_bytes
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     _Context = aio.ServicerContext[bytes, bytes]
 
 # What one reader that stands still costs the hub, beside the transport's own window: one page.
-_PAGE_FRAMES = 1_024
+_PAGE_FRAMES = 4_096
 
 
 class Subscribers:
@@ -84,7 +83,7 @@ class _Writing:
         """
         await self.done()
         self._written = asyncio.ensure_future(self._context.write(message))
-        await checkpoint()  # it begins
+        await asyncio.sleep(0)  # it begins
 
     async def done(self) -> None:
         """Wait until all is written."""

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 __all__ = ("HttpApp", "Shared", "http_app")
 
+import math
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -108,6 +110,13 @@ class HttpApp:
         scope = {**scope, "app": self}  # so that the router raises what it cannot route
         try:
             await self._router(scope, receive, sending)
+        except anyio.get_cancelled_exc_class():
+            if not started and anyio.current_effective_deadline() > -math.inf:
+                # Nobody of ours asked for it: the caller gets an answer all the same.
+                status = HTTPStatus.INTERNAL_SERVER_ERROR
+                with anyio.CancelScope(shield=True):
+                    await refusal(status, "The request was cancelled.")(scope, receive, sending)
+            raise
         except Exception as error:
             failure = only_exception(error)
             if started and isinstance(failure, OSError | ClientDisconnect):

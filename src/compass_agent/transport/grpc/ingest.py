@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 import anyio
 import grpc
 
+from compass_agent.errors.classify import classify_operation_error
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.errors.logged import log_cause
 from compass_agent.wire import Answer
 from compass_agent.wire.publish import PUBLISH_FRAME, answer_to_bytes, request_from_bytes
 
@@ -63,7 +65,8 @@ class Ingest:
                 try:
                     await self._log.renew(sorted(self.writers), _LEASE_S)
                 except OperationError as error:
-                    _logger.warning("the leases could not be renewed: %r", error)
+                    _logger.warning("the leases could not be renewed: %s", error.code)
+                    log_cause(error)
 
     async def publish_frame(self, _requests: object, context: _Context) -> None:
         """Answer every batch of one call, which may carry many sessions.
@@ -119,12 +122,10 @@ class Ingest:
             if batch.number == 0:
                 return Answer(0, 0, 0)
             return await self._log.append(batch)
-        except OperationError as error:
-            code = ErrorCode.UNAVAILABLE if error.retryable else error.code
-        except Exception:
-            # The text of it stays here.
-            _logger.exception("a batch of session %s could not be stored", batch.session)
-            code = ErrorCode.INTERNAL
+        except Exception as error:  # noqa: BLE001 - told by its code; the text of it stays here
+            failure = classify_operation_error(error)
+            log_cause(failure)
+            code = ErrorCode.UNAVAILABLE if failure.retryable else failure.code
         return Answer(batch.number, 0, 0, code=code)
 
 

@@ -1,0 +1,168 @@
+"""`Session.drive`: the stream's events at its own speed, its end, and its exception unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
+
+import anyio
+import pytest
+
+from command_runs import command_run
+from compass_agent import open_session
+from compass_agent.adapters import events_of
+from compass_agent.events import Failure, MessageFailed, RunEnded, RunStarted, TextDelta
+from compass_agent.testing import CapturedFrames, capture_frames
+from reading_frames import described
+
+pytestmark = pytest.mark.requirement("G-AGENT-2")
+STREAM = "The agent's stream ended in the middle of its work"
+
+
+async def stream(*events: object, then: BaseException | None = None) -> AsyncIterator[object]:
+    for event in events:
+        yield event
+    if then is not None:
+        raise then
+
+
+async def driven(*events: object, then: BaseException | None = None) -> CapturedFrames:
+    """Drive a session with these events; what they raise must come out as the same object."""
+    caught: BaseException | None = None
+    with capture_frames() as frames:
+        try:
+            async with open_session("s1") as session:
+                await session.drive(stream(*events, then=then))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is compared
+            caught = error
+    assert caught is then
+    return frames
+
+
+async def test_events_are_fed_and_a_clean_end_is_clean() -> None:
+    frames = await driven(RunStarted(), TextDelta("hi"), RunEnded())
+    assert described(frames) == [
+        "state STARTING",
+        "state WORKING",
+        "text 0 hi",
+        "state READY",
+        "state STOPPED",
+    ]
+
+
+@pytest.mark.requirement("G-TURN-3")
+async def test_a_stream_that_ends_at_work_is_a_failure() -> None:
+    frames = await driven(RunStarted(), TextDelta("hi"))
+    (error,) = frames.errors()
+    assert (error.message, error.code) == (STREAM, "adapter.no_terminal")
+    assert frames.states()[-1] == "ERRORED"
+
+
+async def test_what_it_raises_is_told_once_and_goes_on_unchanged() -> None:
+    frames = await driven(RunStarted(), then=ConnectionResetError("the socket was cut"))
+    assert [error.message for error in frames.errors()] == ["the socket was cut"]
+    assert frames.states()[-1] == "ERRORED"
+
+
+async def test_what_it_told_before_it_raises_is_not_told_again() -> None:
+    told = MessageFailed(Failure(aborted=False, message="Too many requests", status=429))
+    frames = await driven(RunStarted(), told, then=RuntimeError("the run failed"))
+    assert [error.message for error in frames.errors()] == ["Too many requests"]
+
+
+async def test_a_stop_that_it_told_is_not_told_again() -> None:
+    told = MessageFailed(Failure(aborted=True, message="Interrupted"))
+    frames = await driven(RunStarted(), told, then=RuntimeError("the run was cancelled"))
+    assert [error.message for error in frames.errors()] == ["Interrupted"]
+    assert "ERRORED" not in frames.states()
+
+
+async def test_a_host_may_catch_it_and_go_on() -> None:
+    with capture_frames() as frames:
+        async with open_session("s1") as session:
+            with pytest.raises(ValueError, match="first"):
+                await session.drive(stream(RunStarted(), then=ValueError("first")))
+            await session.drive(stream(RunStarted(), RunEnded()))
+    assert frames.states() == ["STARTING", "WORKING", "ERRORED", "WORKING", "READY", "STOPPED"]
+
+
+class Endless:
+    """A source that gives events until nobody asks; it knows when it was closed."""
+
+    def __init__(self) -> None:
+        self.given = 0
+        self.waiting = anyio.Event()
+        self.closed = False
+
+    async def events(self) -> AsyncGenerator[object]:
+        try:
+            yield RunStarted()
+            self.given += 1
+            self.waiting.set()
+            await anyio.sleep_forever()
+        finally:
+            self.closed = True
+
+
+async def test_a_cancellation_is_a_stop_and_closes_the_stream() -> None:
+    source = Endless()
+    with capture_frames() as frames:
+        async with anyio.create_task_group() as tasks:
+
+            async def work() -> None:
+                async with open_session("s1") as session:
+                    await session.drive(source.events())
+
+            tasks.start_soon(work)
+            with anyio.fail_after(5):
+                await source.waiting.wait()
+            tasks.cancel_scope.cancel()
+    assert source.closed
+    assert source.given == 1
+    assert described(frames)[2:] == ["ABORTED - The host stopped the work", "state STOPPED"]
+
+
+class Source:
+    """An iterator of its own kind, which is no generator."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def __aiter__(self) -> Source:
+        return self
+
+    async def __anext__(self) -> object:
+        await anyio.lowlevel.checkpoint()
+        raise KeyError("key")
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+async def test_any_stream_is_closed() -> None:
+    source = Source()
+    with capture_frames():
+        async with open_session("s1") as session:
+            with pytest.raises(KeyError):
+                await session.drive(source)
+    assert source.closed
+
+
+async def test_nothing_is_told_when_recording_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPASS_OFF", "1")
+    frames = await driven(RunStarted(), then=ValueError("no"))
+    assert list(frames) == []
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini"])
+async def test_the_bytes_of_a_command_can_be_driven(agent: str) -> None:
+    async def chunks() -> AsyncIterator[Any]:
+        data = command_run(agent, "text").data
+        for at in range(0, len(data), 100):
+            yield data[at : at + 100]
+
+    with capture_frames() as frames:
+        async with open_session("s1") as session:
+            await session.drive(events_of(chunks()))
+    assert "".join(frames.texts()) == "Hello wörld 👋"
+    assert frames.states() == ["STARTING", "WORKING", "READY", "STOPPED"]

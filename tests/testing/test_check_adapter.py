@@ -1,0 +1,126 @@
+"""`check_adapter` passes what keeps its promises, and names what does not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from command_runs import CommandRun, command_run, command_runs
+from compass_agent.adapters import adapter_for
+from compass_agent.adapters.codex import Adapter
+from compass_agent.events import (
+    AgentExited,
+    Failure,
+    InnerEvent,
+    MessageFailed,
+    RunEnded,
+    RunStarted,
+    TextDelta,
+    ToolStarted,
+    ToolUpdated,
+    Unknown,
+)
+from compass_agent.testing import check_adapter, check_events
+from recordings import DATA
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from compass_agent.adapters import AgentAdapter
+
+CODEX = command_run("codex", "tools").data
+PI = ("pi/text-plain", "pi/tools-parallel", "pi/err-429", "omp/tool-fails", "omp/err-sse-mid")
+FAILED = MessageFailed(Failure(aborted=False, message="no"))
+
+
+@pytest.mark.parametrize("run", command_runs(), ids=lambda run: f"{run.agent}/{run.scenario}")
+@pytest.mark.requirement("G-AGENT-1")
+def test_the_adapters_of_commands_keep_it(run: CommandRun) -> None:
+    check_adapter(lambda: adapter_for(run.agent), run.data, exit_code=run.meta["exit_code"])
+
+
+@pytest.mark.parametrize("name", PI)
+@pytest.mark.requirement("G-AGENT-1")
+def test_the_adapter_of_pi_keeps_it(name: str) -> None:
+    check_adapter(lambda: adapter_for("pi"), (DATA / f"{name}.jsonl").read_bytes())
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini", "pi"])
+def test_so_does_one_that_looks_for_the_format(agent: str) -> None:
+    data = (DATA / "pi/text-plain.jsonl").read_bytes() if agent == "pi" else b""
+    check_adapter(lambda: adapter_for("auto"), data or command_run(agent, "tools").data)
+
+
+class Broken(Adapter):
+    """An adapter with a fault: `how` says which."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self._how = how
+
+    def feed(self, data: bytes | str | Mapping[str, object]) -> list[InnerEvent]:
+        if self._how == "raises" and data == b"plain text\n":
+            raise KeyError("type")
+        if self._how == "forgets" and isinstance(data, bytes) and len(data) == 7:
+            return []
+        events = super().feed(data)
+        if self._how == "hides":
+            return [event for event in events if not isinstance(event, RunEnded)]
+        return events
+
+    def end(self, *args: Any, **fields: Any) -> list[InnerEvent]:
+        events = super().end(*args, **fields)
+        if self._how == "ends twice":
+            self._ended = False
+        if self._how == "fails at a stop" and fields.get("stopped_by"):
+            return [Unknown("x", "y"), AgentExited(exit_code=1), AgentExited(exit_code=1)]
+        return [] if self._how == "never ends" else events
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("raises", "Damage is told as a notice and the stream goes on.*KeyError"),
+        ("forgets", "Bytes that are cut anywhere give the same text.*7 bytes"),
+        ("ends twice", "A stream ends once"),
+        ("never ends", "The last event says how the agent ended"),
+    ],
+)
+def test_a_broken_adapter_is_told_what_it_breaks(how: str, said: str) -> None:
+    def make() -> AgentAdapter:
+        return Broken(how)
+
+    with pytest.raises(AssertionError, match=said):
+        check_adapter(make, CODEX)
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([RunStarted()], "A stream that ended is over"),
+        ([RunStarted(), ToolStarted("t", "x"), RunEnded()], "Every tool call ends before its run"),
+        ([RunStarted(), ToolUpdated("t", "x"), RunEnded()], "A tool call has a start"),
+        ([RunStarted(), FAILED, TextDelta("more"), RunEnded()], "Words come before the end"),
+        ([RunStarted(), FAILED, RunStarted(), RunEnded(), Unknown("x", "y")], "Every event is one"),
+        (["text"], "An adapter gives inner events"),
+        (
+            [RunStarted(), MessageFailed(Failure(aborted=False, message="")), RunEnded()],
+            "A failure says why",
+        ),
+        (
+            [RunStarted(), MessageFailed(Failure(aborted=False, message='{"a": 1}')), RunEnded()],
+            "A failure is a text for a person",
+        ),
+    ],
+)
+def test_events_that_break_a_promise_are_told(events: list[object], said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        check_events(events)
+
+
+def test_a_run_that_failed_and_one_that_was_stopped_are_fine() -> None:
+    check_events([RunStarted(), TextDelta("half"), FAILED, RunEnded()])
+    stopped = MessageFailed(Failure(aborted=True, message=""))
+    check_events([RunStarted(), ToolStarted("t", "x"), stopped, RunEnded(), AgentExited(0)])
+    check_events([{"type": "agent_start"}, {"type": "agent_end", "messages": []}])
