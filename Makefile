@@ -8,7 +8,7 @@ BREAKING_BASE = $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null 
 TEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo test test-all bench check lint types imports ledger proto-gen proto-check proto-lint fmt lock clean
+.PHONY: help setup setup-run demo demo-cluster test test-all bench check lint types imports ledger proto-gen proto-check proto-lint fmt lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ setup: $(VENV)/dev.stamp ## Make .venv with all that developing needs
 
 demo: $(VENV)/run.stamp ## Replay a failing and an aborted agent run while a second process tails it
 	@$(BIN)/python tests/demo/demo.py
+
+demo-cluster: $(VENV)/dev.stamp ## Kill the leader of three servers and a hub while four agents publish
+	@$(BIN)/python tests/demo/cluster.py
 
 test: $(VENV)/dev.stamp ## Run the tests
 	$(BIN)/python -m pytest -n $(TEST_WORKERS)
@@ -80,7 +83,7 @@ fmt: $(VENV)/dev.stamp ## Format sources and the contract
 
 lock: ## Resolve the locked requirements anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group run pyproject.toml -o requirements-run.txt
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra grpc --extra mcp --extra serve --extra subscriber --group dev pyproject.toml -o requirements-dev.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra grpc --extra mcp --extra nats --extra serve --extra subscriber --group dev pyproject.toml -o requirements-dev.txt
 
 clean: ## Remove what make made
 	rm -rf $(VENV) .demo build dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache

@@ -68,6 +68,13 @@ REQUIREMENTS = {
     "G-HUB-6": Requirement("A failure is told by its code, in our own words"),
     "G-HUB-7": Requirement("A failure crosses whole"),
     "G-HUB-8": Requirement("A hub reads as its log does", (19, 24)),
+    "G-NATS-1": Requirement("The log on a NATS stream promises what every log promises"),
+    "G-NATS-2": Requirement("Whoever writes to a session, its order holds", (12, 13)),
+    "G-NATS-3": Requirement("A full engine drops no priority frame", (9, 15)),
+    "G-NATS-4": Requirement(
+        "A server that is killed loses and repeats nothing that was answered", (9, 12, 18)
+    ),
+    "G-NATS-5": Requirement("A writer's credentials are good for its own session"),
     "G-HTTP-1": Requirement("A stream tells everything once, over any cut", (17, 18, 19)),
     "G-HTTP-2": Requirement("Only who may asks"),
     "G-HTTP-3": Requirement("A failure looks the same on every route"),

@@ -18,6 +18,7 @@ from flooded import measure_ways
 from floors import DELTA, HandWrittenFeed
 from logs import append_row, read_row
 from measure import Row, alternate
+from nats_publish import publish_rows
 from printing import printing_rows
 from sse import event_stream_row
 from through_hub import end_to_end_row, hub_to_reader_row
@@ -76,6 +77,7 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "end-to-end": lambda: [end_to_end_row()],
     "flood": errors_under_a_flood,
     "tail": printing_rows,
+    "nats": publish_rows,
     "sse": lambda: [event_stream_row()],
 }
 

@@ -57,9 +57,13 @@ class RealLogs:
         self._folder = tempfile.TemporaryDirectory()
         self._running = start_blocking_portal("asyncio")
         self._portal = self._running.__enter__()
-        self._logs: list[SessionLog] = [
+        self._logs = self._portal.call(self.make_logs, Path(self._folder.name))
+
+    async def make_logs(self, folder: Path) -> list[SessionLog]:
+        """The logs to compare, empty."""
+        return [
             MemoryLog(now_ms=self.clock, ahead_s=0),
-            SqliteLog(Path(self._folder.name) / "log.db", now_ms=self.clock, ahead_s=0),
+            SqliteLog(folder / "log.db", now_ms=self.clock, ahead_s=0),
         ]
 
     def open(self, epoch: str, *, recovered: bool) -> None:

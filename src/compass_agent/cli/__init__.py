@@ -30,6 +30,7 @@ COMMANDS = {
     "export": "print a session whole, as JSON Lines or Markdown",
     "sessions": "list the sessions, failed ones first",
     "serve": "run a hub: take sessions from agents over a socket, give them to readers",
+    "engine": "make, check and trim the stream of a log on NATS",
     "mcp": "let other agents read sessions, over MCP on standard input and output",
     "completion": "print the completion of a shell",
 }

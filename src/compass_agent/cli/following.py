@@ -30,6 +30,7 @@ from compass_agent.wire import CaughtUp, FrameItem, decode_frame
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from compass_agent.cli.printers import Out
     from compass_agent.frames import Cursor
@@ -180,7 +181,7 @@ class _Tail:
         self._count_down(items, printer)
         return met
 
-    def _up_to_goal(self, items: list[Item]) -> tuple[list[Item], bool]:
+    def _up_to_goal(self, items: Sequence[Item]) -> tuple[Sequence[Item], bool]:
         for number, item in enumerate(items, 1):
             self._outcome.push(item)
             if isinstance(item, CaughtUp):
@@ -191,7 +192,7 @@ class _Tail:
                 return items[:number], True
         return items, False
 
-    def _count_down(self, items: list[Item], printer: Printer) -> None:
+    def _count_down(self, items: Sequence[Item], printer: Printer) -> None:
         """Count down to the time from which the provider lets one try again, if that is known."""
         error = self._outcome.error
         if error is None or not error.HasField("retry_after_ms") or printer.line_open:

@@ -40,8 +40,8 @@ def add_log_option(parser: argparse.ArgumentParser, *, default: str | None = Non
         "--log",
         default=default,
         metavar="URL",
-        help="the session log: sqlite:PATH, or a hub: unix:PATH, grpc://HOST:PORT (default:"
-        " $COMPASS_LOG, else the log of this user)",
+        help="the session log: sqlite:PATH, nats://HOST:PORT, or a hub: unix:PATH, grpc://HOST:PORT"
+        " (default: $COMPASS_LOG, else the log of this user)",
     )
 
 

@@ -85,7 +85,7 @@ async def unusable_log(options: argparse.Namespace) -> OperationError | None:
     except OperationError as error:
         raise CommandError(
             f"--log {options.log}: no such log; this version has sqlite:PATH, memory:NAME, "
-            "unix:PATH and grpc://HOST:PORT"
+            "nats://HOST:PORT, unix:PATH and grpc://HOST:PORT"
         ) from error
     if url.startswith("memory:") or is_hub(url):
         return None

@@ -262,6 +262,8 @@ def _after(
 
 def _with_status(head: EpochHead, priority: list[SessionFrame]) -> EpochHead:
     """Return the epoch with the state and the failure as these priority frames tell them."""
+    if not priority:
+        return head
     state, error, resumed = head.state, head.error, head.resumed
     for frame in priority:
         if frame.state:

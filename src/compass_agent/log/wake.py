@@ -6,7 +6,7 @@ nothing: it is held weakly.
 
 from __future__ import annotations
 
-__all__ = ("Wake", "Watch")
+__all__ = ("Wake", "Watch", "call_soon")
 
 import threading
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ class Watch:
     async def wait(self, seconds: float) -> bool:
         """Wait until something was stored since `clear`, at most `seconds`; tell whether it was."""
         event = anyio.Event()
-        soon = _call_soon()
+        soon = call_soon()
         with self._lock:
             if self._changed:
                 return True
@@ -76,6 +76,11 @@ class Wake:
             self._watches.add(watch)
         return watch
 
+    def watched(self) -> set[str]:
+        """Return the sessions that somebody reads."""
+        with self._lock:
+            return {watch.session for watch in self._watches}
+
     def fire(self, session: str | None = None) -> None:
         """Tell the readers of `session`; None: all readers."""
         with self._lock:
@@ -84,7 +89,7 @@ class Wake:
                     watch.fire()
 
 
-def _call_soon() -> Callable[[Callable[[], None]], object]:
+def call_soon() -> Callable[[Callable[[], None]], object]:
     """Return the running loop's own thread-safe way to have something called."""
     token: Any = current_token()
     native: Any = getattr(token, "native_token", token)

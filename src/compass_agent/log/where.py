@@ -32,7 +32,9 @@ _SCHEMA_MAJOR = 2
 
 _HOST_AND_PORT = re.compile(r"//[^/@\s]+:[0-9]{1,5}", re.ASCII)
 
-_KEEPING = ("memory", "sqlite")
+_KEEPING = ("memory", "sqlite", "nats")
+
+_SERVERS = re.compile(r"//[^/\s?]+(/[A-Za-z0-9_-]{1,64})?", re.ASCII)
 
 _SHARED: dict[str, MemoryLog] = {}
 
@@ -54,6 +56,7 @@ def open_log(
     | `memory:` | a new log in this process's memory |
     | `memory:NAME` | the one of that name, shared by the whole process |
     | `sqlite:PATH` | the SQLite file; it is made where there is none |
+    | `nats://HOST:PORT[,HOST:PORT…][/STREAM]` | the stream of that NATS server or cluster |
     | None | what `COMPASS_LOG` says; without it, the SQLite file in the state folder |
 
     Settings may follow, as in `sqlite:PATH?trace_frames=10000&ended_age=7d`: `durability`, and what
@@ -82,6 +85,10 @@ def open_log(
     keep, durability = parse_settings(settings, retention or Retention(), durability)
     if scheme == "memory":
         return _memory(rest, keep, is_said=bool(settings or retention))
+    if scheme == "nats":
+        # The stream has a bound of its own; the default one is made for the disk of one machine.
+        apart = Retention(total_bytes=None)
+        return _jetstream(rest, parse_settings(settings, retention or apart, durability)[0])
     from compass_agent.log.sqlite import SqliteLog  # noqa: PLC0415 - only who opens a file needs SQLite
 
     path = Path(rest).expanduser()
@@ -111,6 +118,7 @@ def log_url(url: str | None = None) -> str:
         scheme == "memory"
         or (scheme == "sqlite" and rest.strip() and rest[0] != ":")
         or (scheme == "grpc" and _HOST_AND_PORT.fullmatch(rest))
+        or (scheme == "nats" and _SERVERS.fullmatch(rest))
     )
     if not colon or not known:
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
@@ -172,3 +180,11 @@ def _memory(name: str, retention: Retention, *, is_said: bool) -> MemoryLog:
     if is_said:
         log.keep(retention)
     return log
+
+
+def _jetstream(rest: str, retention: Retention) -> SessionLog:
+    try:
+        from compass_agent.log.jetstream import open_url  # noqa: PLC0415 - it needs the extra `nats`
+    except ModuleNotFoundError as error:
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+    return open_url(rest, retention)

@@ -1,0 +1,33 @@
+"""The session log on NATS JetStream. Needs the extra `nats`."""
+
+from __future__ import annotations
+
+__all__ = ("JetStreamLog", "open_url", "servers_of")
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from compass_agent.log.jetstream.log import JetStreamLog
+
+if TYPE_CHECKING:
+    from compass_agent.log.retention import Retention
+
+_STREAM = "compass"
+
+
+def open_url(rest: str, retention: Retention) -> JetStreamLog:
+    """Return the log that `nats:` and `rest` name."""
+    servers, stream, options = servers_of(rest)
+    return JetStreamLog(servers, stream, retention=retention, options=options)
+
+
+def servers_of(rest: str) -> tuple[list[str], str, dict[str, Any]]:
+    """Return the servers, the stream and the client's options that a URL without its scheme names.
+
+    A user and password may stand in the URL; `COMPASS_NATS_CREDS` names a file of credentials.
+    """
+    hosts, _, stream = rest.removeprefix("//").partition("/")
+    user, at, places = hosts.rpartition("@")
+    servers = [f"nats://{user}{at}{place}" for place in places.split(",")]
+    creds = os.environ.get("COMPASS_NATS_CREDS")
+    return servers, stream or _STREAM, {"user_credentials": creds} if creds else {}

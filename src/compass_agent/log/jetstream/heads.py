@@ -1,0 +1,143 @@
+"""What is known of a session's epochs, as values that JSON has, and back."""
+
+from __future__ import annotations
+
+__all__ = ("KeptEpoch", "SessionState", "from_values", "to_values")
+
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+from typing import Any
+
+from compass_agent.errors.codes import ErrorCode
+from compass_agent.log.epoch import EpochHead, Mark
+from compass_agent.wire import Answer, EndMark, GapReason, SessionMeta
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEpoch:
+    """An epoch, and what only this backend has to know of it.
+
+    Attributes:
+        head: What every log knows.
+        top: The highest `seq` of the trace that was ever stored.
+    """
+
+    head: EpochHead
+    top: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A session, apart from its frames.
+
+    Attributes:
+        epochs: Its epochs, in their order.
+        arrivals: The place in the stream of the last record that readers may have passed; 0: none.
+        size: The bytes of the frames that are stored.
+        gone: The session was deleted; what is left of it is about to go.
+        loose: The epoch whose records came since all epochs were written down; None: none came.
+    """
+
+    epochs: tuple[KeptEpoch, ...] = ()
+    arrivals: int = 0
+    size: int = 0
+    gone: bool = False
+    loose: str | None = None
+
+    def index(self, epoch: str | None) -> int | None:
+        """Return where `epoch` stands in the order."""
+        for index, kept in enumerate(self.epochs):
+            if kept.head.epoch == epoch:
+                return index
+        return None
+
+    def find(self, epoch: str) -> KeptEpoch | None:
+        """Return the epoch of that name."""
+        index = self.index(epoch)
+        return None if index is None else self.epochs[index]
+
+    def with_epoch(self, kept: KeptEpoch) -> SessionState:
+        """Return the state with `kept` in the place of the epoch of that name."""
+        return SessionState(
+            self._epochs_with(kept), self.arrivals, self.size, gone=self.gone, loose=self.loose
+        )
+
+    def after_record(self, kept: KeptEpoch, arrivals: int, size: int) -> SessionState:
+        """Return the state behind a record of `kept`."""
+        return SessionState(self._epochs_with(kept), arrivals, size, loose=kept.head.epoch)
+
+    def _epochs_with(self, kept: KeptEpoch) -> tuple[KeptEpoch, ...]:
+        name = kept.head.epoch
+        return tuple([kept if one.head.epoch == name else one for one in self.epochs])
+
+    @property
+    def frames(self) -> int:
+        """How many frames are stored."""
+        return sum(kept.head.frames for kept in self.epochs)
+
+
+def to_values(kept: KeptEpoch) -> list[object]:
+    """Return what `from_values` takes."""
+    head = kept.head
+    end = head.end
+    return [
+        head.epoch,
+        [head.meta.title, head.meta.agent, head.meta.version],
+        [head.opened_ms, head.updated_ms, head.lease_ms],
+        [head.through, head.last_priority, head.highest, head.trimmed, head.frames, kept.top],
+        [head.state, int(head.sealed), int(head.resumed)],
+        None if head.error is None else b64encode(head.error).decode("ascii"),
+        end and [end.state, end.reason, end.last_seq, end.prev_priority],
+        [[mark.first, mark.last, mark.reason] for mark in head.marks],
+        [_from_answer(answer) for answer in head.told],
+    ]
+
+
+def from_values(values: list[Any]) -> KeptEpoch:
+    """Return the epoch that `to_values` took apart."""
+    epoch, meta, times, places, flags, error, end, marks, told = values[:9]
+    through, last_priority, highest, trimmed, frames, top = places
+    state, sealed, resumed = flags
+    head = EpochHead(
+        epoch,
+        SessionMeta(*meta),
+        *times,
+        sealed=bool(sealed),
+        through=through,
+        last_priority=last_priority,
+        highest=highest,
+        trimmed=trimmed,
+        frames=frames,
+        state=state,
+        error=None if error is None else b64decode(error),
+        resumed=bool(resumed),
+        end=None if end is None else EndMark(*end),
+        marks=tuple(Mark(first, last, GapReason(why)) for first, last, why in marks),
+        told=tuple(_to_answer(answer) for answer in told),
+    )
+    return KeptEpoch(head, top)
+
+
+def _from_answer(answer: Answer) -> list[object]:
+    return [
+        answer.batch,
+        answer.last_priority,
+        answer.through,
+        answer.late_trace,
+        answer.missing_from,
+        int(answer.sealed),
+        answer.code,
+    ]
+
+
+def _to_answer(values: list[Any]) -> Answer:
+    batch, last_priority, through, late_trace, missing_from, sealed, code = values
+    return Answer(
+        batch,
+        last_priority,
+        through,
+        late_trace,
+        missing_from,
+        sealed=bool(sealed),
+        code=None if code is None else ErrorCode(code),
+    )

@@ -1,0 +1,280 @@
+"""Sessions in one stream: looked up, followed, written to. On the engine's event loop alone."""
+
+from __future__ import annotations
+
+__all__ = ("Store",)
+
+import time
+from collections import OrderedDict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import anyio
+
+from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.log.jetstream.cache import CachedSession, Snapshot
+from compass_agent.log.jetstream.faults import EngineError, FullError
+from compass_agent.log.jetstream.heads import SessionState
+from compass_agent.log.jetstream.records import (
+    Message,
+    Subjects,
+    decode,
+    encode_record,
+    encode_sheet,
+    follow,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from nats.aio.msg import Msg
+
+    from compass_agent.log.jetstream.engine import Engine, Stored
+    from compass_agent.log.jetstream.heads import KeptEpoch
+    from compass_agent.log.rules import Frames
+    from compass_agent.log.wake import Wake
+
+_SESSIONS = 4096
+_LAG_TRIES, _LAG_S = 20, 0.05
+
+
+class Store:
+    """What this process knows of the sessions, and how it gets to know more.
+
+    Args:
+        engine: The connection.
+        subjects: The names of the subjects.
+        wake: The readers to be told.
+        now_ms: Gives milliseconds since 1970-01-01 UTC.
+    """
+
+    def __init__(
+        self, engine: Engine, subjects: Subjects, wake: Wake, now_ms: Callable[[], int]
+    ) -> None:
+        self.engine = engine
+        self.subjects = subjects
+        self.wake = wake
+        self.now_ms = now_ms
+        self._sessions: OrderedDict[str, CachedSession] = OrderedDict()
+
+    def session(self, session: str) -> CachedSession:
+        """Return what is known of a session; nothing, if it was not asked for before."""
+        found = self._sessions.get(session)
+        if found is None:
+            found = self._sessions[session] = CachedSession(session)
+            self._evict()
+        self._sessions.move_to_end(session)
+        return found
+
+    def lost(self) -> None:
+        """Live messages may be missing: look everything up again that somebody reads."""
+        for cached in self._sessions.values():
+            cached.forget()
+        self.wake.fire()
+
+    async def listen(self, cached: CachedSession) -> None:
+        """Have live messages of the session come in from now on."""
+        if cached.heard is not None:
+            return
+        async with cached.lock:
+            if cached.heard is None:
+                subject = self.subjects.live(cached.session)
+
+                async def heard(message: Msg) -> None:
+                    self._hear(cached, message)
+
+                cached.heard = await self.engine.subscribe(subject, heard)
+                cached.forget()
+
+    async def tidy(self) -> None:
+        """Stop listening where nobody reads, and look again where somebody does.
+
+        A live message that was lost, the last one of a session, is found by this.
+        """
+        watched = self.wake.watched()
+        for cached in [*self._sessions.values()]:
+            if cached.heard is None:
+                continue
+            if cached.session not in watched:
+                heard, cached.heard = cached.heard, None
+                await heard.unsubscribe()
+                cached.drop_frames()
+            elif await self.refresh(cached):
+                self.wake.fire(cached.session)
+
+    async def snapshot(self, cached: CachedSession) -> Snapshot:
+        """Return the session as it is known, or look it up."""
+        if cached.known is not None and cached.heard is not None:
+            return cached.known
+        async with cached.lock:
+            return await self.look_up(cached)
+
+    async def refresh(self, cached: CachedSession) -> bool:
+        """Look the session up; tell whether that brought news."""
+        async with cached.lock:
+            before = cached.known
+            return await self.look_up(cached) != before
+
+    async def look_up(self, cached: CachedSession) -> Snapshot:
+        """Return the session as the stream's leader knows it; the lock is held."""
+        found = await self._read_state(cached.session)
+        cached.learn(found, time.monotonic())
+        return cached.known or found
+
+    async def newest(self, session: str) -> Snapshot:
+        """Return a session as the stream's leader knows it, and remember nothing."""
+        return await self._read_state(session)
+
+    async def _read_state(self, session: str) -> Snapshot:
+        while True:
+            last = await self.engine.last(self.subjects.session(session))
+            if last is None:
+                return Snapshot(0, None)
+            message = decode(last.pos, last.payload)
+            if message.epoch is None:
+                return _snapshot(message, message.state)
+            sheet = await self.engine.last(self.subjects.sheet(session))
+            if sheet is None:
+                continue  # It was deleted between the two.
+            older = decode(sheet.pos, sheet.payload)
+            if sheet.pos > last.pos:
+                return _snapshot(older, older.state)
+            if older.state.find(message.epoch) is not None:
+                return _snapshot(message, follow(older.state, message))
+
+    async def put_sheet(self, cached: CachedSession, state: SessionState) -> None:
+        """Store what is known of all epochs; the lock is held.
+
+        Raises:
+            OperationError: As `Engine.publish`.
+        """
+        prev = cached.known.pos if cached.known else 0
+        payload = encode_sheet(prev, self.now_ms(), state)
+        pos = await self._put(cached, self.subjects.sheet(cached.session), payload, prev)
+        self._passes(cached, Message(pos, prev, 0, replace(state, loose=None)))
+
+    async def put_record(
+        self, cached: CachedSession, state: SessionState, kept: KeptEpoch, frames: Frames, lane: str
+    ) -> None:
+        """Store frames, and what is known of their epoch behind them; the lock is held.
+
+        Raises:
+            OperationError: As `Engine.publish`.
+        """
+        if state.loose not in (None, kept.head.epoch):
+            before = cached.known.state if cached.known else None
+            await self.put_sheet(cached, before or state)
+        prev = cached.known.pos if cached.known else 0
+        payload = encode_record(prev, self.now_ms(), state, kept, frames, lane)
+        subject = self.subjects.record(
+            cached.session,
+            kept.head.epoch,
+            priority=lane != "trace",
+            block=self.subjects.block_of(frames[0][0]),
+        )
+        pos = await self._put(cached, subject, payload, prev)
+        if cached.heard is not None:
+            self._passes(cached, decode(pos, payload))
+            return
+        # Nobody reads here: the frames need not be kept, nor taken apart.
+        behind = lane == "behind"
+        epoch = kept.head.epoch
+        arrivals = pos if behind else state.arrivals
+        after = SessionState((kept,), arrivals, state.size, loose=epoch)
+        seqs = (frames[0][0],)
+        self._passes(cached, Message(pos, prev, 0, after, epoch, lane != "trace", behind, seqs))
+
+    async def _put(self, cached: CachedSession, subject: str, payload: bytes, prev: int) -> int:
+        fence = (self.subjects.session(cached.session), prev)
+        try:
+            return await self.engine.publish(subject, payload, fence)
+        except FullError:
+            raise
+        except OperationError:
+            # Somebody else wrote, or it may be stored, now or later: only looking tells.
+            cached.forget()
+            raise
+
+    def _passes(self, cached: CachedSession, message: Message) -> None:
+        if cached.passes(message):
+            self.wake.fire(cached.session)
+
+    async def block(
+        self, cached: CachedSession, epoch: str, block: int, pos: int
+    ) -> tuple[list[Message], bool]:
+        """Return the records of a block up to place `pos`, and whether they had to be fetched."""
+        place = (epoch, block)
+        fetched = place not in cached.blocks
+        if fetched:
+            async with cached.fetching:
+                records = cached.blocks.get(place)
+                if records is None:
+                    records = await self._fetch_block(cached, epoch, block)
+        else:
+            records = cached.blocks[place]
+        return [record for record in records if record.pos <= pos], fetched
+
+    async def names(self, cached: CachedSession) -> dict[str, dict[int, int]]:
+        """Return for each epoch the blocks that hold something, and how many records there are."""
+        if cached.names is not None:
+            return cached.names
+        found: dict[str, dict[int, int]] = {}
+        drops = cached.drops
+        passing = cached.fresh = set[tuple[str, int]]()
+        subjects = await self.engine.subjects(self.subjects.session(cached.session))
+        for subject, count in subjects.items():
+            *_, epoch, _lane, block = subject.split(".")
+            if block.isdigit():
+                counts = found.setdefault(epoch, {})
+                counts[int(block)] = counts.get(int(block), 0) + count
+        for epoch, number in passing:
+            found.setdefault(epoch, {}).setdefault(number, 0)
+        if cached.heard is not None and cached.drops == drops and cached.fresh is passing:
+            cached.names = found
+        return found
+
+    async def behind(self, cached: CachedSession, after: int, pos: int) -> list[Message]:
+        """Return the records from behind `after` to `pos` that readers may have passed."""
+        if cached.behind_from <= after and cached.known is not None and cached.heard is not None:
+            found = cached.behind
+        else:
+            stored = await self.engine.fetch(self.subjects.priority(cached.session), after + 1)
+            found = _decoded(stored)
+        return [one for one in found if one.behind and after < one.pos <= pos]
+
+    async def _fetch_block(self, cached: CachedSession, epoch: str, block: int) -> list[Message]:
+        subject = self.subjects.block(cached.session, epoch, block)
+        for _ in range(_LAG_TRIES):
+            expected = (await self.names(cached)).get(epoch, {}).get(block, 0)
+            passing = cached.coming[epoch, block] = list[Message]()
+            found = _decoded(await self.engine.fetch(subject, 1))
+            if len(found) >= expected:
+                last = found[-1].pos if found else 0
+                found += [record for record in passing if record.pos > last]
+                if cached.coming.pop((epoch, block), None) is passing and cached.heard is not None:
+                    cached.keep_block(epoch, block, found)
+                return found
+            # A replica that lags, or something was removed meanwhile.
+            cached.names = None
+            await anyio.sleep(_LAG_S)
+        raise EngineError(ErrorCode.UNAVAILABLE, "the engine's replicas are behind")
+
+    def _hear(self, cached: CachedSession, message: Msg) -> None:
+        headers = message.headers or {}
+        self._passes(cached, decode(int(headers["Nats-Sequence"]), message.data))
+
+    def _evict(self) -> None:
+        if len(self._sessions) <= _SESSIONS:
+            return
+        for session, cached in self._sessions.items():
+            if cached.heard is None and not cached.lock.locked():
+                del self._sessions[session]
+                return
+
+
+def _snapshot(message: Message, state: SessionState) -> Snapshot:
+    return Snapshot(message.pos, None if state.gone else state)
+
+
+def _decoded(stored: list[Stored]) -> list[Message]:
+    return [decode(one.pos, one.payload) for one in stored]

@@ -1,0 +1,127 @@
+"""A thread with an asyncio event loop, and calls to it from any other loop, trio's too."""
+
+from __future__ import annotations
+
+__all__ = ("LoopThread",)
+
+import asyncio
+import threading
+from contextlib import suppress
+from contextvars import Context, copy_context
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import anyio
+from anyio.from_thread import start_blocking_portal
+
+from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.log.wake import call_soon
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from contextlib import AbstractContextManager
+
+    from anyio.from_thread import BlockingPortal
+
+_T = TypeVar("_T")
+
+
+class _Call(Generic[_T]):
+    """What a call gave, once it is over."""
+
+    __slots__ = ("done", "error", "result", "soon")
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.soon = call_soon()
+        self.result: list[_T] = []
+        self.error: BaseException | None = None
+
+    async def make(self, work: Callable[[], Coroutine[object, object, _T]]) -> None:
+        try:
+            self.result.append(await work())
+        except asyncio.CancelledError:
+            self.error = OperationError(ErrorCode.UNAVAILABLE)
+            raise
+        except BaseException as error:  # noqa: BLE001 - it is raised where the call was made
+            self.error = error
+        finally:
+            with suppress(RuntimeError):  # The caller's loop has closed under it.
+                self.soon(self.done.set)
+
+
+class LoopThread:
+    """Starts with the first call. A hop there and back is made by hand: each append makes one.
+
+    Args:
+        always: Runs on the loop for as long as the thread does.
+    """
+
+    def __init__(self, always: Callable[[], Coroutine[object, object, None]]) -> None:
+        self._always = always
+        self._lock = threading.Lock()
+        self._running: AbstractContextManager[BlockingPortal] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+        self._context = Context()
+
+    @property
+    def started(self) -> bool:
+        """Whether there was a call yet."""
+        return self._loop is not None
+
+    async def run(self, work: Callable[[], Coroutine[object, object, _T]]) -> _T:
+        """Have `work` done on the loop. A caller that is cancelled leaves it to go on.
+
+        Raises:
+            OperationError: `unavailable`: the thread was stopped.
+        """
+        loop = self._started()
+        call: _Call[_T] = _Call()
+        try:
+            loop.call_soon_threadsafe(self._begin, call.make, work, context=self._context)
+        except RuntimeError as error:
+            raise OperationError(ErrorCode.UNAVAILABLE) from error
+        await call.done.wait()
+        if call.error is not None:
+            raise call.error
+        return call.result[0]
+
+    def spawn(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
+        """Have `work` done on the loop, with nobody waiting for it."""
+        with suppress(RuntimeError):  # It was stopped.
+            self._started().call_soon_threadsafe(self._begin, work, context=self._context)
+
+    async def stop(self, last: Callable[[], Coroutine[object, object, None]]) -> None:
+        """Run `last`, if there was a call before, and end the thread; calls that wait end, too."""
+        if self.started and not self._closed:
+            await self.run(last)
+        with self._lock:
+            self._closed = True
+            loop, self._loop = self._loop, None
+            running, self._running = self._running, None
+        if loop is not None and running is not None:
+            loop.call_soon_threadsafe(self._cancel)
+            await anyio.to_thread.run_sync(running.__exit__, None, None, None)
+
+    def _started(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._closed:
+                raise OperationError(ErrorCode.UNAVAILABLE)
+            if self._loop is None:
+                self._running = start_blocking_portal("asyncio")
+                portal = self._running.__enter__()
+                # Not the caller's: in that, anyio would take the caller's loop for the running one.
+                self._context = portal.call(copy_context)
+                self._loop = portal.call(asyncio.get_running_loop)
+                self._loop.call_soon_threadsafe(self._begin, self._always, context=self._context)
+            return self._loop
+
+    def _begin(self, make: Callable[..., Coroutine[object, object, None]], *args: object) -> None:
+        task = asyncio.get_running_loop().create_task(make(*args))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()

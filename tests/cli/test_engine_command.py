@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from commands import compass
+from compass_agent.log import open_log
+from compass_agent.log.jetstream.setup import init_engine, stream_settings
+from nats_servers import NatsServer, free_port
+from writing_logs import E1, S, batch, read_all
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def safe(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[NatsServer, str]]:
+    """A server that writes to the disk before it answers, and where it tells of itself."""
+    port = free_port()
+    monitor = f"127.0.0.1:{port}"
+    server = NatsServer(tmp_path_factory.mktemp("safe"), extra=[f"http: {monitor}"])
+    server.start()
+    yield server, f"http://{monitor}"
+    server.stop()
+
+
+def test_a_stream_that_was_made_is_safe_and_takes_sessions(safe: tuple[NatsServer, str]) -> None:
+    server, monitor = safe
+    url = f"{server.url}/made"
+    for _ in range(2):
+        made = compass("engine", "init", "--log", url, "--max-bytes", "1GiB")
+        assert made.returncode == 0, made.stderr
+    checked = compass("engine", "check", "--log", url, "--monitor", monitor)
+    assert (checked.returncode, checked.stdout) == (0, ""), checked.stdout
+
+    async def use() -> None:
+        log = open_log(url)
+        await log.open(S, E1)
+        await log.append(batch(1, priority=[1], trace=[2, 3, 4], through=4))
+        await log.aclose()
+
+    anyio.run(use)
+    listed = compass("sessions", "--log", url)
+    assert listed.returncode == 0
+    assert S in listed.stdout
+    dry = compass("engine", "trim", "--log", url, "--keep", "1", "--dry-run")
+    assert dry.stdout == f"would trim {S}: 2 trace frames\n"
+    assert compass("engine", "trim", "--log", url, "--keep", "1").stdout == (
+        f"trimmed {S}: 2 trace frames\n"
+    )
+
+    async def kept() -> list[str]:
+        log = open_log(url)
+        try:
+            return await read_all(log)
+        finally:
+            await log.aclose()
+
+    assert anyio.run(kept) == ["p1", "gap 2-3 retention", "t4"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"discard": "old"}, "discard is old, not new"),
+        ({"storage": "memory"}, "storage is memory, not file"),
+        ({"max_consumers": 1000}, "max_consumers is 1000"),
+        ({"max_age": 3_600_000_000_000}, "max_age is 3600000000000, not 0"),
+        ({"max_msgs_per_subject": 100}, "max_msgs_per_subject is 100, not -1"),
+        ({"allow_direct": False}, "allow_direct is"),
+        ({"allow_rollup_hdrs": False}, "allow_rollup_hdrs is"),
+        ({"republish": None}, "republish is None"),
+    ],
+)
+def test_a_setting_that_would_lose_frames_is_refused_with_the_reason(
+    safe: tuple[NatsServer, str], changed: dict[str, object], word: str
+) -> None:
+    server, monitor = safe
+    name = f"odd-{next(iter(changed))}"
+    settings = {k: v for k, v in (stream_settings(name) | changed).items() if v is not None}
+    anyio.run(init_engine, [server.url], settings)
+    checked = compass("engine", "check", "--log", f"{server.url}/{name}", "--monitor", monitor)
+    assert checked.returncode != 0
+    assert [line for line in checked.stdout.splitlines() if line.startswith(word)], checked.stdout
+    assert len(checked.stdout.splitlines()) == 1
+
+
+def test_a_server_that_writes_to_the_disk_now_and_then_is_refused(tmp_path: Path) -> None:
+    port = free_port()
+    server = NatsServer(tmp_path, sync='"2m"', extra=[f"http: 127.0.0.1:{port}"])
+    server.start()
+    try:
+        url = f"{server.url}/made"
+        assert compass("engine", "init", "--log", url).returncode == 0
+        for more, word in (
+            ([], "sync_interval is not known"),
+            (["--monitor", f"http://127.0.0.1:{port}"], "sync_interval is 120 s, not always"),
+        ):
+            checked = compass("engine", "check", "--log", url, *more)
+            assert checked.returncode != 0
+            assert checked.stdout.startswith(word)
+    finally:
+        server.stop()
+
+
+def test_a_stream_that_is_not_there_or_is_there_otherwise_is_told(
+    safe: tuple[NatsServer, str],
+) -> None:
+    server, _ = safe
+    absent = compass("engine", "check", "--log", f"{server.url}/absent")
+    assert absent.returncode == 5, absent.stderr
+    assert "compass engine init" in absent.stderr
+    anyio.run(init_engine, [server.url], stream_settings("other", storage="memory"))
+    other = compass("engine", "init", "--log", f"{server.url}/other")
+    assert other.returncode != 0
+    assert "already in use" in other.stderr
+    assert compass("engine", "check", "--log", "memory:").returncode != 0
+    assert compass("engine").returncode == 2
