@@ -74,4 +74,3 @@ def test_the_first_of_100_000_frames_comes_within_300_ms(tmp_path: Path) -> None
     url = f"sqlite:{tmp_path / 'log.db'}"
     anyio.run(record, url)
     check(["tail", "long", "--log", url], 0.300, tmp_path)
-    check(["tail", "long", "--log", url, "--no-follow"], 0.300, tmp_path)

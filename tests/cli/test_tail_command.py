@@ -192,6 +192,8 @@ def _raise(error: BaseException) -> Callable[[str | None], None]:
         (RuntimeError("secret"), 1),
         (ExceptionGroup("g", [OperationError(ErrorCode.UNAVAILABLE)]), 5),
         (KeyboardInterrupt(), 130),
+        (BaseExceptionGroup("g", [KeyboardInterrupt()]), 130),
+        (ExceptionGroup("g", [BrokenPipeError(), BrokenPipeError()]), 141),
         (BrokenPipeError(), 141),
     ],
 )

@@ -11,6 +11,7 @@ __all__ = ("COMMANDS", "main")
 
 import argparse
 import importlib
+import itertools
 import sys
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _wants_json(arguments: list[str]) -> bool:
     """Tell whether failures are to be told as JSON, too; the command line may be a wrong one."""
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    pairs = itertools.pairwise(arguments)
     asked = any(one in {"-o", "--output"} and other == "json" for one, other in pairs)
     return asked or not {"--json", "-ojson", "--output=json"}.isdisjoint(arguments)
 

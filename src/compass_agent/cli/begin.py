@@ -45,10 +45,17 @@ class Begin:
     cut: bool = False
 
 
-async def last_entries(log: ReadLog, session: str, count: int, choice: Choice) -> Begin:
+async def last_entries(
+    log: ReadLog, session: str, count: int, choice: Choice, *, briefly: bool = False
+) -> Begin:
     """Return where the last `count` entries that `choice` takes begin.
 
-    A message of more than a thousand frames is cut, rather than read to its beginning.
+    Args:
+        log: Where the session is kept.
+        session: The session's id.
+        count: How many.
+        choice: Which are wanted.
+        briefly: Look back over a thousand frames at most; what is longer is cut.
 
     Raises:
         OperationError: As `read_session` does.
@@ -66,7 +73,7 @@ async def last_entries(log: ReadLog, session: str, count: int, choice: Choice) -
         after = page.prev
         if after is None or len(places) > count:
             break
-        if pages == (_FEW_PAGES if choice.takes_all else _MANY_PAGES):
+        if pages == (_FEW_PAGES if briefly and choice.takes_all else _MANY_PAGES):
             break
         page = await read_session(log, session, before=after, limit=MAX_LIMIT)
         pages += 1

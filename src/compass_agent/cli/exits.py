@@ -108,6 +108,13 @@ def guarded(command: Callable[[], int], *, as_json: bool = False) -> int:
             sys.stdout.flush()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except BaseExceptionGroup as group:
+        # A second Ctrl-C strikes in the middle of a task.
+        if group.subgroup(KeyboardInterrupt) is not None:
+            return EXIT_INTERRUPTED
+        if not isinstance(group, Exception):
+            raise
+        return _failed(_cause(group), as_json=as_json)
     except Exception as error:  # noqa: BLE001 - users get no traceback, whatever it is
         return _failed(_cause(error), as_json=as_json)
     return status

@@ -118,7 +118,7 @@ class _Tail:
             count = _USUAL_ENTRIES if self._follow and options.output == Form.TEXT else None
         begin = Begin() if options.since is None else await since(log, session, options.since)
         if count is not None and (options.since is None or not usual):
-            last = await last_entries(log, session, count, self._choice)
+            last = await last_entries(log, session, count, self._choice, briefly=usual)
             if last.cut and usual:
                 say(f"what is older than the last {count} entries is not shown; -n all shows it")
             begin = Begin(last.after, last.first, begin.since_ms, last.cut)
