@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
@@ -194,3 +194,28 @@ async def test_frames_of_many_blocks_and_large_batches_are_read_in_pages(
         assert [int(word[1:]) for word in frames] == places
         assert found[-1] == f"gap {2**62 + 1}-{2**62 + 1} dropped"
     await log.aclose()
+
+
+@pytest.mark.requirement("G-NATS-2")
+async def test_a_live_message_that_is_lost_is_noticed_with_the_next_one(
+    two: tuple[JetStreamLog, JetStreamLog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = two
+    await here.open(S, E1)
+    pages = there.read(S)
+    await here.append(batch(1, trace=[1], through=1))
+    assert await take(pages, 2) == ["t1", "caught up"]
+    store = there._store  # pyright: ignore[reportPrivateUsage] - where live messages come in
+    hear = store._hear  # pyright: ignore[reportPrivateUsage] - likewise
+    lost: list[object] = []
+
+    def loses_the_first(cached: Any, message: Any) -> None:
+        if lost:
+            hear(cached, message)
+        lost.append(message)
+
+    monkeypatch.setattr(store, "_hear", loses_the_first)
+    for number in (2, 3):
+        await here.append(batch(number, trace=[number], through=number))
+    assert await take(pages, 2) == ["t2", "t3"]
+    assert len(lost) == 2

@@ -362,3 +362,8 @@ class Engine:
 async def _close(client: Client) -> None:
     with anyio.CancelScope(shield=True), suppress(nats.errors.Error, OSError):
         await client.close()
+        # A client that was refused once counts as closed, and leaves its next connection open.
+        transport: Any = getattr(client, "_transport", None)
+        if transport is not None:
+            transport.close()
+            await transport.wait_closed()
