@@ -17,6 +17,7 @@ from grpc import StatusCode, aio
 
 from commands import compass
 from compass_agent import Session, open_session
+from full_reader import LARGER_THAN_A_SOCKETS_BUFFER, full_reader
 from hubs import following, serving, short_folder
 from inner_events import assistant_end, delta, message_start
 from recordings import DATA
@@ -124,6 +125,18 @@ async def test_a_signal_ends_it_well_and_open_streams_may_come_again(
         assert caught.value.code() is StatusCode.UNAVAILABLE
         assert process.wait(PATIENCE_S) == 0
     assert not (folder / "compass" / "hub.sock").exists()
+
+
+@pytest.mark.slow
+def test_it_ends_within_seconds_beside_a_reader_whose_connection_is_full(folder: Path) -> None:
+    log = f"sqlite:{folder / 'hub.db'}"
+    with serving("--log", log) as (process, (url,)), full_reader("s1") as reader:
+        with open_session("s1", log=url) as session:
+            session.feed(message_start())
+            session.feed(delta("x" * LARGER_THAN_A_SOCKETS_BUFFER))
+        reader.begin(Path(url.removeprefix("unix:")))
+        process.terminate()
+        assert process.wait(8) == 0
 
 
 @contextmanager
