@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import stat
 import subprocess
 from contextlib import contextmanager
@@ -159,6 +160,20 @@ def test_a_second_hub_at_the_same_place_is_refused(folder: Path) -> None:
         status, said = refused()
         assert (status, f"a hub listens at {folder}/compass/hub.sock already" in said) == (9, True)
         assert process.poll() is None
+
+
+@pytest.mark.parametrize("option", ["--listen", "--http"])
+def test_a_taken_port_is_told_as_such(folder: Path, option: str) -> None:
+    (folder / "token").write_text(TOKEN, "ascii")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        status, said = refused(option, place, "--token-file", folder / "token")
+    assert status == 9
+    told = [line for line in said.splitlines() if line.startswith("compass: ")]
+    assert (
+        told[-1] == f"compass: {place} is taken by another program, or is no place of this machine"
+    )
+    assert "stored" not in said
 
 
 def test_a_place_that_is_not_its_owners_alone_is_refused(folder: Path) -> None:

@@ -19,7 +19,7 @@ from grpc import aio
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.services.connections import break_off
 from compass_agent.services.grpc import Catalog, Guard, Subscribers
-from compass_agent.services.sockets import owned_socket
+from compass_agent.services.sockets import owned_socket, place_taken
 from compass_agent.transport.grpc import Ingest
 
 if TYPE_CHECKING:
@@ -72,12 +72,13 @@ class Hub:
         """Bind and listen at `target`, before the hub starts.
 
         Raises:
-            OperationError: `conflict`: somebody listens there, or it is no place of this machine.
+            SocketRefusedError: `conflict`: somebody listens there, or it is no place of this
+                machine.
         """
         try:
             port = self._server.add_insecure_port(target)
         except RuntimeError as error:
-            raise OperationError(ErrorCode.CONFLICT) from error
+            raise place_taken(target) from error
         if not target.startswith("unix:"):
             host, _, _ = target.rpartition(":")
             target = f"{host}:{port}"
@@ -123,8 +124,8 @@ async def running_hub(
         token: What callers by TCP must bring; without it nobody may come that way.
 
     Raises:
-        SocketRefusedError: The unix socket cannot be made there.
-        OperationError: `conflict`: the port is taken. `permission_denied`: TCP without a token.
+        SocketRefusedError: The unix socket cannot be made there. `conflict`: the port is taken.
+        OperationError: `permission_denied`: TCP without a token.
     """
     if listen is not None and not token:
         raise OperationError(ErrorCode.PERMISSION_DENIED)

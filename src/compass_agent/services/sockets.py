@@ -7,7 +7,7 @@ credentials of a peer.
 
 from __future__ import annotations
 
-__all__ = ("SocketRefusedError", "owned_socket", "prepare_folder")
+__all__ = ("SocketRefusedError", "owned_socket", "place_taken", "prepare_folder")
 
 import fcntl
 import os
@@ -35,6 +35,12 @@ class SocketRefusedError(OperationError):
     def __init__(self, code: ErrorCode, reason: str) -> None:
         super().__init__(code)
         self.reason = reason
+
+
+def place_taken(place: str) -> SocketRefusedError:
+    """Return the failure to listen at `place`, a HOST:PORT."""
+    reason = f"{place} is taken by another program, or is no place of this machine"
+    return SocketRefusedError(ErrorCode.CONFLICT, reason)
 
 
 def prepare_folder(folder: Path) -> None:
