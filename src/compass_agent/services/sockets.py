@@ -51,7 +51,7 @@ def prepare_folder(folder: Path) -> None:
             is a symbolic link. `unsupported_input`: it cannot be made.
     """
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
+        _make_folder(folder)
         found = folder.lstat()
     except PermissionError as error:
         reason = f"there is no permission to make {folder}"
@@ -68,6 +68,16 @@ def prepare_folder(folder: Path) -> None:
     else:
         return
     raise SocketRefusedError(ErrorCode.PERMISSION_DENIED, reason)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+    else:
+        folder.chmod(0o700)  # whatever the umask takes from the owner
 
 
 @contextmanager
@@ -110,6 +120,7 @@ def _held(path: Path) -> Generator[None]:
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         lock = os.open(f"{path}.lock", flags, 0o600)
+        os.fchmod(lock, 0o600)  # whatever the umask takes from the owner
     except OSError as error:
         reason = f"{path}.lock cannot be opened"
         raise SocketRefusedError(ErrorCode.PERMISSION_DENIED, reason) from error
