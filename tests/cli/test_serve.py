@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import stat
 import subprocess
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from grpc import StatusCode, aio
 
 from commands import compass
 from compass_agent import Session, open_session
+from full_reader import LARGER_THAN_A_SOCKETS_BUFFER, full_reader
 from hubs import following, serving, short_folder
 from inner_events import assistant_end, delta, message_start
 from recordings import DATA
@@ -126,6 +128,18 @@ async def test_a_signal_ends_it_well_and_open_streams_may_come_again(
     assert not (folder / "compass" / "hub.sock").exists()
 
 
+@pytest.mark.slow
+def test_it_ends_within_seconds_beside_a_reader_whose_connection_is_full(folder: Path) -> None:
+    log = f"sqlite:{folder / 'hub.db'}"
+    with serving("--log", log) as (process, (url,)), full_reader("s1") as reader:
+        with open_session("s1", log=url) as session:
+            session.feed(message_start())
+            session.feed(delta("x" * LARGER_THAN_A_SOCKETS_BUFFER))
+        reader.begin(Path(url.removeprefix("unix:")))
+        process.terminate()
+        assert process.wait(8) == 0
+
+
 @contextmanager
 def closing_soon(url: str) -> Generator[Session]:
     """A session that does not wait for a hub that is gone."""
@@ -146,6 +160,20 @@ def test_a_second_hub_at_the_same_place_is_refused(folder: Path) -> None:
         status, said = refused()
         assert (status, f"a hub listens at {folder}/compass/hub.sock already" in said) == (9, True)
         assert process.poll() is None
+
+
+@pytest.mark.parametrize("option", ["--listen", "--http"])
+def test_a_taken_port_is_told_as_such(folder: Path, option: str) -> None:
+    (folder / "token").write_text(TOKEN, "ascii")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        status, said = refused(option, place, "--token-file", folder / "token")
+    assert status == 9
+    told = [line for line in said.splitlines() if line.startswith("compass: ")]
+    assert (
+        told[-1] == f"compass: {place} is taken by another program, or is no place of this machine"
+    )
+    assert "stored" not in said
 
 
 def test_a_place_that_is_not_its_owners_alone_is_refused(folder: Path) -> None:

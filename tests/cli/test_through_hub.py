@@ -15,6 +15,7 @@ from commands import compass, started
 from compass_agent import open_session
 from hubs import serving, short_folder
 from inner_events import assistant_end, delta, message_start
+from recordings import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -91,6 +92,29 @@ def test_tail_and_sessions_through_a_hub_are_those_at_its_log(
         epoch = json.loads(shown.stdout.splitlines()[0])["epoch"]
         after = compass("tail", "fix-1", "--json", "--after", f"{epoch}-{seqs[1]}", "--log", url)
         assert after.stdout.splitlines() == shown.stdout.splitlines()[2:]
+
+
+@pytest.mark.parametrize("text", ["", "a\nb", f"{TOKEN}\n{TOKEN}", "short", "é" * 20])
+def test_a_file_that_holds_no_token_is_told_as_such(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    file = folder / "token"
+    file.write_text(text, "utf-8")
+    monkeypatch.setenv("COMPASS_TOKEN_FILE", str(file))
+    done = compass("sessions", "--log", "grpc://127.0.0.1:9")
+    assert (done.returncode, done.stdout) == (65, "")
+    told, *advice = done.stderr.splitlines()
+    assert (told.startswith(f"compass: {file} holds no token: "), len(advice)) == (True, 2)
+
+
+def test_nothing_is_recorded_without_the_token_to_bring(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPASS_TOKEN_FILE", str(folder / "none"))
+    recording = DATA / "pi" / "err-401.jsonl"
+    done = compass("replay", recording, "--log", "grpc://127.0.0.1:9")
+    assert (done.returncode, f"{folder}/none cannot be read" in done.stderr) == (77, True)
+    assert "nothing was recorded" in done.stderr
 
 
 def test_a_hub_that_is_not_there_is_unavailable_at_once(folder: Path) -> None:

@@ -138,13 +138,13 @@ async def test_a_hub_by_tcp_takes_the_token_alone(
     log = MemoryLog()
     await stored(log, batch(1, trace=[1], through=1), end(2, 1))
     file = tmp_path / "token"
-    file.write_text("s3cret\n", "ascii")
-    async with running_hub(log, listen="127.0.0.1:0", token="s3cret") as hub:  # noqa: S106 - a test's
+    file.write_text("s3cret-and-longer\n", "ascii")
+    async with running_hub(log, listen="127.0.0.1:0", token="s3cret-and-longer") as hub:  # noqa: S106 - a test's
         url = f"grpc://{hub.targets[0]}"
         with anyio.fail_after(20), pytest.raises(TailError) as caught:
             await anext(tail(url, S))
         assert caught.value.code is ErrorCode.PERMISSION_DENIED
-        given = tail(url, S, token="s3cret")  # noqa: S106 - as above
+        given = tail(url, S, token="s3cret-and-longer")  # noqa: S106 - as above
         assert told(await rest(given)) == ["t1", "end 1 4"]
         monkeypatch.setenv("COMPASS_TOKEN_FILE", str(file))
         assert told(await rest(tail(url, S))) == ["t1", "end 1 4"]

@@ -26,8 +26,11 @@ async def test_memory_without_a_name_is_new_each_time_and_with_one_is_shared() -
     assert open_log("memory:test_open_log_2") is not shared
 
 
-async def test_without_a_url_the_log_is_a_private_file_in_the_state_folder(tmp_path: Path) -> None:
-    before = os.umask(0)
+@pytest.mark.parametrize("umask", [0, 0o277, 0o377, 0o577, 0o777])
+async def test_without_a_url_the_log_is_a_private_file_in_the_state_folder(
+    tmp_path: Path, umask: int
+) -> None:
+    before = os.umask(umask)
     try:
         log = open_log()
     finally:

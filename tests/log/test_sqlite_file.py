@@ -309,8 +309,11 @@ def test_a_file_that_cannot_be_written_is_told_as_such(tmp_path: Path) -> None:
     assert caught.value.code is ErrorCode.STORAGE_FAILED
 
 
-async def test_only_the_owner_can_read_the_files_whatever_the_umask(tmp_path: Path) -> None:
-    before = os.umask(0)
+@pytest.mark.parametrize("umask", [0, 0o277, 0o377, 0o577, 0o777])
+async def test_only_the_owner_can_read_the_files_whatever_the_umask(
+    tmp_path: Path, umask: int
+) -> None:
+    before = os.umask(umask)
     try:
         log = SqliteLog(tmp_path / "log.db")
         await log.open(S, E1, META)

@@ -164,7 +164,7 @@ async def test_a_file_with_a_newer_minor_version_is_opened_as_it_is(
 
 @pytest.mark.requirement("G-KEEP-4")
 @pytest.mark.parametrize(
-    ("number", "word"), [(1, "older"), (1001, "older"), (3, "newer"), (3000, "newer")]
+    ("number", "word"), [(1, "an older"), (1001, "an older"), (3, "a newer"), (3000, "a newer")]
 )
 def test_another_major_version_is_refused_with_its_reason_and_left_alone(
     older: Path, number: int, word: str
@@ -178,6 +178,6 @@ def test_another_major_version_is_refused_with_its_reason_and_left_alone(
         SqliteLog(older)
     assert caught.value.code is ErrorCode.UNSUPPORTED_INPUT
     assert isinstance(caught.value, OperationError)
-    assert f"made by a {word} Compass" in caught.value.reason
+    assert f"made by {word} Compass" in caught.value.reason
     assert older.read_bytes() == before
     assert [path.name for path in older.parent.iterdir()] == ["log.db"]

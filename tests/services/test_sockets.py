@@ -88,6 +88,18 @@ def test_at_umask_0_the_socket_is_never_open_to_others(listener: Listener) -> No
     assert set(seen) == {(stat.S_IFDIR, 0o700), (stat.S_IFSOCK, 0o600)}
 
 
+@pytest.mark.parametrize("umask", [0o277, 0o377, 0o577, 0o777])
+def test_a_umask_that_denies_the_owner_changes_no_mode(listener: Listener, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        with owned_socket(listener.path, listener):
+            lock = listener.path.with_name("hub.sock.lock")
+            modes = [path.stat().st_mode for path in (listener.path.parent, listener.path, lock)]
+    finally:
+        os.umask(before)
+    assert [oct(stat.S_IMODE(mode)) for mode in modes] == ["0o700", "0o600", "0o600"]
+
+
 def test_a_socket_that_nobody_listens_to_is_replaced_and_removed_at_the_end(
     listener: Listener,
 ) -> None:

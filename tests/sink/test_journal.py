@@ -237,8 +237,9 @@ def test_a_folder_that_was_removed_is_noticed_and_made_again(tmp_path: Path) -> 
     assert seqs_in(path) == [(2, 1), (3, 2)]
 
 
-def test_the_file_is_for_its_owner_alone_at_any_umask(tmp_path: Path) -> None:
-    before = os.umask(0)
+@pytest.mark.parametrize("umask", [0, 0o277, 0o377, 0o577, 0o777])
+def test_the_file_is_for_its_owner_alone_at_any_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
     try:
         _, path = journalled(tmp_path)
     finally:

@@ -13,6 +13,7 @@ from grpc import aio
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.memory import MemoryLog
 from compass_agent.runtime.hub import running_hub
+from compass_agent.transport.grpc import ingest
 from compass_agent.wire import Batch, SessionMeta
 from compass_agent.wire.publish import request_to_bytes
 from hubs import published, publishing
@@ -204,6 +205,31 @@ async def test_a_writer_lives_as_long_as_its_call_and_ten_seconds_more(place: Pa
                 await anyio.lowlevel.checkpoint()
         clock.pass_s(2)
         assert await read_all(log) == ["t1", "state 6"]
+
+
+@pytest.mark.requirement("G-HUB-3")
+async def test_leases_that_cannot_be_renewed_are_told_once_and_renewed_as_soon_as_they_can_be(
+    place: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(ingest, "_RENEW_EVERY_S", 0.01)
+    fails = iter([True, True, True, False, True, True])
+
+    class Failing(MemoryLog):
+        async def renew(self, epochs: Iterable[tuple[str, str]], seconds: float = 10.0) -> None:
+            fail = next(fails, None)
+            if fail:
+                raise RuntimeError("nobody expected this")
+            await super().renew(epochs, seconds)
+            if fail is None:
+                over.set()
+
+    log, over = Failing(), anyio.Event()
+    async with running_hub(log, unix=place) as hub, publishing(hub.targets[0]) as call:
+        await published(call, batch(1, trace=[1], through=1), META)
+        with anyio.fail_after(10):
+            await over.wait()
+    told = [one for one in caplog.records if "could not be renewed" in one.getMessage()]
+    assert len(told) == 2
 
 
 async def test_a_hub_that_stops_ends_calls_as_unavailable(place: Path) -> None:

@@ -67,7 +67,7 @@ async def open_reading(
         patience_s: For how long to wait for a hub that went away; None: as usual.
 
     Raises:
-        OperationError: As `open_log` does. `permission_denied`: a hub's token cannot be read.
+        OperationError: As `open_log` does. `TokenRefusedError`: a hub's token cannot be read.
     """
     from compass_agent.log import is_hub, log_url  # noqa: PLC0415 - dear to import
 
@@ -119,10 +119,11 @@ def open_told(url: str | None) -> SessionLog:
 
 
 def why_refused(error: OperationError) -> str | None:
-    """Return what is wrong with the version of a log's file; None: something else is wrong."""
+    """Return what is wrong with a log's version or a hub's token; None: something else is."""
+    from compass_agent.log.hubs import TokenRefusedError  # noqa: PLC0415 - only for this
     from compass_agent.log.sqlite.schema import VersionError  # noqa: PLC0415 - only for this
 
-    return error.reason if isinstance(error, VersionError) else None
+    return error.reason if isinstance(error, TokenRefusedError | VersionError) else None
 
 
 def require_grpc() -> None:
@@ -142,10 +143,14 @@ def require_grpc() -> None:
 
 def _hub_reader(url: str, patience_s: float | None) -> ReadLog:
     require_grpc()
-    from compass_agent.log.hubs import hub_way  # noqa: PLC0415 - dear to import
+    from compass_agent.log.hubs import TokenRefusedError, hub_way  # noqa: PLC0415 - dear to import
     from compass_agent.services.grpc import HubReader  # noqa: PLC0415 - only who reads from a hub
 
-    target, token = hub_way(url)
+    try:
+        target, token = hub_way(url)
+    except TokenRefusedError as error:
+        say(error.reason)
+        raise
     if patience_s is None:
         return HubReader(target, token, tell=say)
     return HubReader(target, token, tell=say, patience_s=patience_s)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from compass_agent.cli.exits import CommandError
 from compass_agent.cli.options import add_log_option, open_told, require_grpc, say
 from compass_agent.errors.codes import ErrorCode, OperationError
 
@@ -31,7 +32,6 @@ NAME = "serve"
 HELP = "run a hub: take sessions from agents over a socket, give them to readers"
 
 _LISTEN = re.compile(r"(\[[0-9a-fA-F:]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})", re.ASCII)
-_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}", re.ASCII)
 _LARGEST_PORT = 65_535
 _HTTP_SOCKET = "http.sock"
 
@@ -78,8 +78,9 @@ def run(options: argparse.Namespace) -> int:
     """Serve until a signal says stop; return the exit status.
 
     Raises:
+        CommandError: The token's file holds none, or it cannot listen at a place.
         OperationError: `unsupported_input`: an extra is not installed, or the log is a hub. Else as
-            opening the log, or making a socket, does.
+            opening the log does.
     """
     by_tcp = options.listen or options.http
     if (by_tcp is None) != (options.token_file is None):
@@ -129,14 +130,17 @@ class _Places:
 
 
 async def _open_and_serve(url: str | None, places: _Places) -> int:
-    from compass_agent.log import log_url  # noqa: PLC0415 - dear to import
+    from compass_agent.errors.groups import only_exception  # noqa: PLC0415 - dear to import
+    from compass_agent.log import log_url  # noqa: PLC0415 - likewise
     from compass_agent.services.sockets import SocketRefusedError  # noqa: PLC0415 - likewise
 
     log = open_told(url)
     try:
         await _serve(log, log_url(url), places)
-    except SocketRefusedError as error:
-        say(error.reason)
+    except Exception as error:
+        refused = only_exception(error)
+        if isinstance(refused, SocketRefusedError):
+            raise CommandError(refused.reason, refused.code) from error
         raise
     finally:
         await log.aclose()
@@ -191,17 +195,14 @@ def _token(path: Path) -> str:
     """Return the token in the file.
 
     Raises:
-        OperationError: `unsupported_input`: the file cannot be read, or holds no token.
+        CommandError: The file cannot be read, or holds no token.
     """
+    from compass_agent.log.hubs import TokenRefusedError, read_token  # noqa: PLC0415 - dear to import
+
     try:
-        text = path.read_text("ascii").strip()
-    except (OSError, ValueError) as error:
-        say(f"{path} cannot be read")
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
-    if not _TOKEN.fullmatch(text):
-        say(f"{path} holds no token: 16 to 512 letters, digits and characters of ._~+/=-")
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
-    return text
+        return read_token(path)
+    except TokenRefusedError as error:
+        raise CommandError(error.reason) from error
 
 
 def _place(text: str) -> str:

@@ -23,6 +23,7 @@ from compass_agent.cli.options import say, why_refused
 from compass_agent.errors import OperationError
 from compass_agent.frames import AgentSessionState, check_session_id
 from compass_agent.log import is_hub, log_url, open_log
+from compass_agent.log.hubs import hub_way
 from compass_agent.view.failure import explain
 from compass_agent.view.neutralise import one_line
 
@@ -87,10 +88,11 @@ async def unusable_log(options: argparse.Namespace) -> OperationError | None:
             f"--log {options.log}: no such log; this version has sqlite:PATH, memory:NAME, "
             "nats://HOST:PORT, unix:PATH and grpc://HOST:PORT"
         ) from error
-    if url.startswith("memory:") or is_hub(url):
-        return None
     try:
-        await open_log(url).aclose()
+        if is_hub(url):
+            hub_way(url)
+        elif not url.startswith("memory:"):
+            await open_log(url).aclose()
     except OperationError as error:
         say(f"{url}: {why_refused(error) or error.message}")
         return error

@@ -69,7 +69,7 @@ def tail(
 
     Raises:
         OperationError: `unsupported_input` (no session id, a URL that is no hub's, a token that
-            cannot be one), `permission_denied` (the file with the token cannot be read).
+            cannot be one, or a file without one), `permission_denied` (that file cannot be read).
         InvalidCursorError: `after` is no cursor.
     """
     url = log_url(url)

@@ -2,12 +2,43 @@
 
 from __future__ import annotations
 
-__all__ = ("hub_way",)
+__all__ = ("TokenRefusedError", "hub_way", "read_token")
 
 import os
+import re
 from pathlib import Path
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+
+_TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}", re.ASCII)
+
+
+class TokenRefusedError(OperationError):
+    """A file gives no token; `reason` says why, to the person who named the file."""
+
+    def __init__(self, code: ErrorCode, reason: str) -> None:
+        super().__init__(code)
+        self.reason = reason
+
+
+def read_token(path: Path) -> str:
+    """Return the token in the file at `path`; white space around it does not count.
+
+    Raises:
+        TokenRefusedError: `permission_denied`: the file cannot be read. `unsupported_input`: it
+            holds no token.
+    """
+    try:
+        text = path.read_text("ascii").strip()
+    except OSError as error:
+        reason = f"{path} cannot be read"
+        raise TokenRefusedError(ErrorCode.PERMISSION_DENIED, reason) from error
+    except ValueError:
+        text = ""
+    if not _TOKEN.fullmatch(text):
+        reason = f"{path} holds no token: 16 to 512 letters, digits and characters of ._~+/=-"
+        raise TokenRefusedError(ErrorCode.UNSUPPORTED_INPUT, reason)
+    return text
 
 
 def hub_way(url: str) -> tuple[str, str | None]:
@@ -16,15 +47,10 @@ def hub_way(url: str) -> tuple[str, str | None]:
     The token is read from the file that `COMPASS_TOKEN_FILE` names; a unix socket asks for none.
 
     Raises:
-        OperationError: `permission_denied`: that file cannot be read.
+        TokenRefusedError: As `read_token`.
     """
     if not url.startswith("grpc://"):
         return url, None
     target = url.removeprefix("grpc://")
     path = os.environ.get("COMPASS_TOKEN_FILE")
-    if not path:
-        return target, None
-    try:
-        return target, Path(path).read_text("ascii").strip()
-    except (OSError, ValueError) as error:
-        raise OperationError(ErrorCode.PERMISSION_DENIED) from error
+    return target, read_token(Path(path)) if path else None

@@ -165,6 +165,7 @@ def _make_folders(path: Path) -> None:
         for folder in (*reversed(path.parent.parents), path.parent):
             if not folder.exists():
                 folder.mkdir(mode=0o700, exist_ok=True)
+                folder.chmod(0o700)  # whatever the umask takes from the owner
     except PermissionError as error:
         raise OperationError(ErrorCode.PERMISSION_DENIED) from error
     except (OSError, ValueError) as error:

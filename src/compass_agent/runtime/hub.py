@@ -7,6 +7,8 @@ from __future__ import annotations
 
 __all__ = ("Hub", "running_hub")
 
+import asyncio
+import logging
 import os
 from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
@@ -15,8 +17,9 @@ import anyio
 from grpc import aio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.services.connections import break_off
 from compass_agent.services.grpc import Catalog, Guard, Subscribers
-from compass_agent.services.sockets import owned_socket
+from compass_agent.services.sockets import owned_socket, place_taken
 from compass_agent.transport.grpc import Ingest
 
 if TYPE_CHECKING:
@@ -40,7 +43,11 @@ _OPTIONS = (
     ("grpc.http2.max_pings_without_data", 0),
 )
 
-_GRACE_S = 5.0
+_logger = logging.getLogger("compass_agent.runtime")
+
+# For callers to be told that the hub stops; then for calls to end that are cancelled.
+_GRACE_S = 1.0
+_BREAK_S = 0.4
 
 
 class Hub:
@@ -65,12 +72,13 @@ class Hub:
         """Bind and listen at `target`, before the hub starts.
 
         Raises:
-            OperationError: `conflict`: somebody listens there, or it is no place of this machine.
+            SocketRefusedError: `conflict`: somebody listens there, or it is no place of this
+                machine.
         """
         try:
             port = self._server.add_insecure_port(target)
         except RuntimeError as error:
-            raise OperationError(ErrorCode.CONFLICT) from error
+            raise place_taken(target) from error
         if not target.startswith("unix:"):
             host, _, _ = target.rpartition(":")
             target = f"{host}:{port}"
@@ -81,10 +89,22 @@ class Hub:
         await self._server.start()
 
     async def stop(self) -> None:
-        """End every call as `unavailable`, so that clients come again, then close."""
+        """End every call as `unavailable`, so that clients come again, then close.
+
+        Returns within two seconds, whatever the callers do: a connection whose other end takes
+        nothing is broken off.
+        """
+        self._guard.stop()
+        closing = asyncio.ensure_future(self._server.stop(_GRACE_S))
         with anyio.CancelScope(shield=True):
-            self._guard.stop()
-            await self._server.stop(_GRACE_S)
+            done, _ = await asyncio.wait([closing], timeout=_GRACE_S + _BREAK_S)
+            if not done:
+                _logger.info("connections were broken off: %d", break_off(self.targets))
+                await asyncio.wait([closing], timeout=_BREAK_S)
+        if closing.done():
+            closing.result()
+        else:
+            _logger.warning("the hub stops, and not all of its calls have ended")
 
 
 @asynccontextmanager
@@ -104,8 +124,8 @@ async def running_hub(
         token: What callers by TCP must bring; without it nobody may come that way.
 
     Raises:
-        SocketRefusedError: The unix socket cannot be made there.
-        OperationError: `conflict`: the port is taken. `permission_denied`: TCP without a token.
+        SocketRefusedError: The unix socket cannot be made there. `conflict`: the port is taken.
+        OperationError: `permission_denied`: TCP without a token.
     """
     if listen is not None and not token:
         raise OperationError(ErrorCode.PERMISSION_DENIED)

@@ -105,7 +105,7 @@ async def shared_log(url: str) -> AsyncGenerator[SharedLog]:
     """Open the log at `url`, or join those who have it open; the last to leave closes it.
 
     Raises:
-        OperationError: As `open_log` does, or `permission_denied`: a hub's token cannot be read.
+        OperationError: As `open_log` does, or `TokenRefusedError`: a hub's token cannot be read.
     """
     shared = _logs.get(url)
     if shared is None:

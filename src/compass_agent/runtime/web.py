@@ -18,7 +18,7 @@ import uvicorn
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.services.http import LOOPBACK_HOSTS, HttpApp, Pace, Shared, http_app
-from compass_agent.services.sockets import owned_socket
+from compass_agent.services.sockets import owned_socket, place_taken
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
@@ -92,9 +92,9 @@ async def running_http(
         `unix:PATH` and `http://HOST:PORT`, as far as asked for.
 
     Raises:
-        SocketRefusedError: The unix socket cannot be made there.
-        OperationError: `conflict`: the port is taken, or it is no place of this machine.
-            `permission_denied`: TCP without a token.
+        SocketRefusedError: The unix socket cannot be made there. `conflict`: the port is taken, or
+            it is no place of this machine.
+        OperationError: `permission_denied`: TCP without a token.
     """
     if listen is not None and not token:
         raise OperationError(ErrorCode.PERMISSION_DENIED)
@@ -135,11 +135,11 @@ def _tcp(host: str, port: int) -> socket.socket:
     """Return a socket that listens there.
 
     Raises:
-        OperationError: `conflict`.
+        SocketRefusedError: `conflict`.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, *_, address = found[0]
         return socket.create_server(address, family=family, backlog=_BACKLOG)
     except OSError as error:
-        raise OperationError(ErrorCode.CONFLICT) from error
+        raise place_taken(f"{host}:{port}") from error

@@ -7,7 +7,7 @@ credentials of a peer.
 
 from __future__ import annotations
 
-__all__ = ("SocketRefusedError", "owned_socket", "prepare_folder")
+__all__ = ("SocketRefusedError", "owned_socket", "place_taken", "prepare_folder")
 
 import fcntl
 import os
@@ -37,6 +37,12 @@ class SocketRefusedError(OperationError):
         self.reason = reason
 
 
+def place_taken(place: str) -> SocketRefusedError:
+    """Return the failure to listen at `place`, a HOST:PORT."""
+    reason = f"{place} is taken by another program, or is no place of this machine"
+    return SocketRefusedError(ErrorCode.CONFLICT, reason)
+
+
 def prepare_folder(folder: Path) -> None:
     """Make `folder` for its owner alone, where there is none, and check the one that is there.
 
@@ -45,7 +51,7 @@ def prepare_folder(folder: Path) -> None:
             is a symbolic link. `unsupported_input`: it cannot be made.
     """
     try:
-        folder.mkdir(mode=0o700, exist_ok=True)
+        _make_folder(folder)
         found = folder.lstat()
     except PermissionError as error:
         reason = f"there is no permission to make {folder}"
@@ -62,6 +68,16 @@ def prepare_folder(folder: Path) -> None:
     else:
         return
     raise SocketRefusedError(ErrorCode.PERMISSION_DENIED, reason)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+    else:
+        folder.chmod(0o700)  # whatever the umask takes from the owner
 
 
 @contextmanager
@@ -104,6 +120,7 @@ def _held(path: Path) -> Generator[None]:
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         lock = os.open(f"{path}.lock", flags, 0o600)
+        os.fchmod(lock, 0o600)  # whatever the umask takes from the owner
     except OSError as error:
         reason = f"{path}.lock cannot be opened"
         raise SocketRefusedError(ErrorCode.PERMISSION_DENIED, reason) from error

@@ -144,6 +144,7 @@ class Journal:
         begin = self._head + self._refused
         data = begin + frames + self._mark + STOP
         try:
+            os.fchmod(fd, 0o600)  # whatever the umask takes from the owner
             if not lock(fd) or os.pwrite(fd, data, 0) < len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # noqa: TRY301 - one way out
             if self._fsync:
@@ -217,6 +218,7 @@ def make_folder(folder: Path) -> None:
     for missing in (*reversed(folder.parents), folder):
         if not missing.exists():
             missing.mkdir(mode=0o700, exist_ok=True)
+            missing.chmod(0o700)  # whatever the umask takes from the owner
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, "not a folder of this user's own", str(folder))

@@ -92,7 +92,7 @@ def prepare(path: Path, durability: Literal["normal", "full"]) -> sqlite3.Connec
     """
     try:
         # Not left to SQLite, which would follow the umask; its side files take over the mode.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        _make_file(path)
     except PermissionError as error:
         raise OperationError(ErrorCode.PERMISSION_DENIED) from error
     except (OSError, ValueError) as error:
@@ -105,6 +105,24 @@ def prepare(path: Path, durability: Literal["normal", "full"]) -> sqlite3.Connec
             connection.close()
             raise
         return connection
+
+
+def _make_file(path: Path) -> None:
+    """Make the file where there is none, and check that this one can be written.
+
+    Raises:
+        OSError: It cannot.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    try:
+        made = os.open(path, flags | os.O_EXCL, 0o600)
+    except FileExistsError:
+        os.close(os.open(path, flags, 0o600))
+        return
+    try:
+        os.fchmod(made, 0o600)  # whatever the umask takes from the owner
+    finally:
+        os.close(made)
 
 
 def connect(

@@ -41,9 +41,9 @@ class VersionError(OperationError):
 
     def __init__(self, major: int, ours: int) -> None:
         super().__init__(ErrorCode.UNSUPPORTED_INPUT)
-        newer = "newer" if major > ours else "older"
+        newer = "a newer" if major > ours else "an older"
         self.reason = (
-            f"the log was made by a {newer} Compass (its format is {major}, this one has {ours})"
+            f"the log was made by {newer} Compass (its format is {major}, this one has {ours})"
         )
 
 

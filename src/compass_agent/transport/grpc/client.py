@@ -220,7 +220,7 @@ def hub_transport(url: str) -> GrpcTransport:
     The token is read from the file that `COMPASS_TOKEN_FILE` names.
 
     Raises:
-        OperationError: `permission_denied`: that file cannot be read.
+        TokenRefusedError: That file cannot be read, or holds no token.
     """
     return GrpcTransport(*hub_way(url))
 

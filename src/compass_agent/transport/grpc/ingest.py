@@ -15,7 +15,7 @@ import anyio
 import grpc
 
 from compass_agent.errors.classify import classify_operation_error
-from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.errors.codes import ErrorCode
 from compass_agent.errors.logged import log_cause
 from compass_agent.wire import Answer
 from compass_agent.wire.publish import PUBLISH_FRAME, answer_to_bytes, request_from_bytes
@@ -58,15 +58,26 @@ class Ingest:
         return grpc.method_handlers_generic_handler(service, {method: serve})
 
     async def keep_leases(self) -> None:
-        """Renew the leases of the epochs whose calls live, every two seconds, until cancelled."""
+        """Renew the leases of the epochs whose calls live, every two seconds, until cancelled.
+
+        What fails is logged once, until it works again.
+        """
+        complained = False
         while True:
             await anyio.sleep(_RENEW_EVERY_S)
             if self.writers:
                 try:
                     await self._log.renew(sorted(self.writers), _LEASE_S)
-                except OperationError as error:
-                    _logger.warning("the leases could not be renewed: %s", error.code)
-                    log_cause(error)
+                except Exception as error:  # noqa: BLE001 - the hub goes on, and tries again
+                    if not complained:
+                        failure = classify_operation_error(error)
+                        _logger.warning(
+                            "the leases could not be renewed, trying again: %s", failure.code
+                        )
+                        log_cause(failure)
+                    complained = True
+                else:
+                    complained = False
 
     async def publish_frame(self, _requests: object, context: _Context) -> None:
         """Answer every batch of one call, which may carry many sessions.
