@@ -11,6 +11,7 @@ __all__ = ("deliver_all", "deliver_journals", "journal_folder", "keep_delivering
 
 import logging
 import os
+import stat
 import time
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -158,6 +159,13 @@ class _Free:
     fd: int
     contents: JournalContents | None
 
+    def remove(self) -> None:
+        """Remove the file."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            _logger.warning("%s cannot be removed: %r", self.path, error)
+
     def keep_refused(self, why: object) -> None:
         """Keep the journal where nobody delivers it again; where it is, if it cannot be moved."""
         kept = self.path.with_name(self.path.name + REFUSED)
@@ -178,7 +186,9 @@ def _take(path: Path) -> _Free | None:
     free = None
     try:
         # Whoever had the lock may have delivered and removed the file in between.
-        if lock(fd) and os.path.samestat(os.fstat(fd), path.lstat()):
+        found = os.fstat(fd)
+        # Reading a pipe that somebody put there would never end.
+        if stat.S_ISREG(found.st_mode) and lock(fd) and os.path.samestat(found, path.lstat()):
             free = _Free(path, fd, _read(fd))
     except OSError as error:
         _logger.debug("%s is left alone: %r", path.name, error)
@@ -201,13 +211,13 @@ async def _deliver(free: _Free, url: str, way: Transport) -> int:
     contents = free.contents
     try:
         if contents is None:
-            free.keep_refused("its beginning is damaged")
+            free.keep_refused("it cannot be read")
         elif contents.head.log == url:
             refused = await deliver(contents, way)
             if refused or contents.refused:
                 free.keep_refused("the log refused some of its frames")
             else:
-                free.path.unlink(missing_ok=True)
+                free.remove()
                 return 1
     except OperationError as error:
         if error.code in (ErrorCode.UNSUPPORTED_INPUT, ErrorCode.CONFLICT):
@@ -216,6 +226,9 @@ async def _deliver(free: _Free, url: str, way: Transport) -> int:
             _logger.warning("the journal %s stays: %s", free.path, error)
         elif error.code is not ErrorCode.NOT_FOUND:  # the session is being deleted
             raise
-    except OSError as error:
-        _logger.warning("the journal %s was delivered and stays: %r", free.path, error)
+    except Exception as error:  # noqa: BLE001 - one that nobody foresaw keeps no other waiting
+        if isinstance(error, (OSError, MemoryError, RuntimeError)):  # such as: no thread to be had
+            _logger.warning("the journal %s stays: %r", free.path, error)
+        else:
+            free.keep_refused(repr(error))
     return 0
