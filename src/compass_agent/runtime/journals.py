@@ -24,11 +24,11 @@ from anyio.to_thread import run_sync
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log import default_path, log_file
 from compass_agent.runtime.delivery import deliver
-from compass_agent.sink.journal import REFUSED, SUFFIX, Journal, lock
+from compass_agent.sink.journal import REFUSED, SUFFIX, Journal, is_held, lock
 from compass_agent.sink.records import JournalContents, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from compass_agent.runtime.shared_log import Transport
     from compass_agent.sink.records import JournalHead
@@ -39,6 +39,9 @@ _logger = logging.getLogger("compass_agent.runtime")
 _LEFTOVER_S = 3600.0
 
 _DELIVER_EVERY_S = 30.0
+
+# A clock that is so much behind stepped back, or is about to by being slowed down.
+_STEPPED_NS = 50_000_000
 
 
 def journal_folder() -> Path:
@@ -60,14 +63,28 @@ def new_journal(head: JournalHead, *, fsync: bool = False) -> Journal | None:
     return journal
 
 
+# What this process named last, and how far the clock was ahead of the one that never steps then:
+# by folder and log.
+_stamps: dict[tuple[Path, str], tuple[int, int]] = {}
+
+
 def _next_stamp(url: str) -> int:
     """Return the milliseconds of now, or what is behind all journals of that log.
 
-    They are delivered by their names, and a clock may step back.
+    They are delivered by their names, and a clock may step back. The folder is read only when this
+    process opens its first session in that log, or after such a step.
     """
-    now = time.time_ns() // 1_000_000
-    stamps = (path.name.split("-")[1] for path in _find(url))
-    return max([now, *(int(stamp) + 1 for stamp in stamps if stamp.isdecimal())])
+    now_ns = time.time_ns()
+    ahead = now_ns - time.monotonic_ns()
+    key = (journal_folder(), _key(url))
+    last, before = _stamps.get(key, (0, None))
+    behind = [now_ns // 1_000_000, last + 1]
+    if before is None or ahead < before - _STEPPED_NS:
+        stamps = (name.split("-")[1] for name in _find(url))
+        behind += [int(stamp) + 1 for stamp in stamps if stamp.isdecimal()]
+    stamp = max(behind)
+    _stamps[key] = (stamp, ahead)
+    return stamp
 
 
 def _absolute(url: str) -> str:
@@ -99,10 +116,8 @@ async def deliver_journals(url: str, way: Transport) -> int:
     """
     url = _absolute(url)
     delivered = 0
-    for path in await run_sync(_find, url):
-        free = await run_sync(_take, path)
-        if free is None:
-            continue
+    found = _take_each(url)
+    while (free := await run_sync(next, found, None)) is not None:
         try:
             delivered += await _deliver(free, url, way)
         finally:
@@ -127,15 +142,26 @@ async def keep_delivering(urls: Iterable[str], way: Transport) -> None:
         await deliver_all(known, way)
 
 
-def _find(url: str) -> list[Path]:
-    """Return the journals of a log, oldest first."""
-    found: list[Path] = []
+def _take_each(url: str) -> Iterator[_Free]:
+    """Give the journals of a log that are free, oldest first, each locked as it is asked for."""
+    folder = journal_folder()
+    for name in _find(url):
+        path = os.path.join(folder, name)  # noqa: PTH118 - for each session that is open
+        free = None if is_held(path) else _take(Path(path))
+        if free is not None:
+            yield free
+
+
+def _find(url: str) -> list[str]:
+    """Return the names of the journals of a log, oldest first."""
+    folder, begin = journal_folder(), f"{_key(url)}-"
+    found: list[str] = []
     try:
-        for path in journal_folder().iterdir():
-            if path.name.startswith(f".{_key(url)}-"):
-                _remove_leftover(path)
-            elif path.name.startswith(f"{_key(url)}-") and path.name.endswith(SUFFIX):
-                found.append(path)
+        for name in os.listdir(folder):  # noqa: PTH208 - for each session that is opened
+            if name.startswith(begin) and name.endswith(SUFFIX):
+                found.append(name)
+            elif name.startswith(f".{begin}"):
+                _remove_leftover(folder / name)
     except OSError as error:
         if not isinstance(error, FileNotFoundError):
             _logger.warning("the folder of the journals cannot be read: %r", error)
