@@ -7,12 +7,20 @@ session in the same log finds them, oldest first.
 
 from __future__ import annotations
 
-__all__ = ("deliver_all", "deliver_journals", "journal_folder", "keep_delivering", "new_journal")
+__all__ = (
+    "deliver_all",
+    "deliver_journals",
+    "journal_folder",
+    "keep_delivering",
+    "new_journal",
+    "removed_with",
+)
 
 import logging
 import os
 import stat
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -28,7 +36,7 @@ from compass_agent.sink.journal import REFUSED, SUFFIX, Journal, is_held, lock
 from compass_agent.sink.records import JournalContents, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
 
     from compass_agent.runtime.shared_log import Transport
     from compass_agent.sink.records import JournalHead
@@ -140,6 +148,34 @@ async def keep_delivering(urls: Iterable[str], way: Transport) -> None:
     while True:
         await anyio.sleep(_DELIVER_EVERY_S)
         await deliver_all(known, way)
+
+
+@contextmanager
+def removed_with(url: str, session: str) -> Generator[list[Path]]:
+    """Remove what writers of a session that are gone left for a log, when the block ends well.
+
+    Nobody delivers it meanwhile. What a writer at work has is not touched, nor what was left for a
+    hub that serves that log.
+
+    Args:
+        url: The log, as the writers named it.
+        session: The session.
+    """
+    url = _absolute(url)
+    held: list[_Free] = []
+    try:
+        for free in _take_each(url):
+            head = free.contents.head if free.contents is not None else None
+            if head is not None and (head.log, head.session) == (url, session):
+                held.append(free)
+            else:
+                os.close(free.fd)
+        yield [free.path for free in held]
+        for free in held:
+            free.remove()
+    finally:
+        for free in held:
+            os.close(free.fd)
 
 
 def _take_each(url: str) -> Iterator[_Free]:
