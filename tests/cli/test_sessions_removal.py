@@ -13,10 +13,12 @@ import pytest
 
 from compass_agent.cli import main
 from compass_agent.cli.exits import EXIT_USAGE
-from compass_agent.errors.codes import TABLE, ErrorCode
+from compass_agent.errors.codes import TABLE, ErrorCode, OperationError
 from compass_agent.frames import AgentSessionState, FrameBuilder, SessionFrame
 from compass_agent.log import open_log
-from writing_logs import read_all
+from compass_agent.runtime.journals import removed_with
+from left_behind import file_of, files, left, writer
+from writing_logs import E1, E2, E3, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,6 +71,41 @@ def test_a_session_at_work_is_removed_by_force_alone(
     assert err[0] == "compass: removed busy (6 frames)"
     assert "under the same name, behind a gap" in err[1]
     assert sessions(log_url) == {"over"}
+
+
+@pytest.mark.requirement("G-KEEP-2")
+def test_what_a_dead_writer_of_a_removed_session_left_goes_too(
+    record: Record, log_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record("over", FRAMES, STOPPED)
+    record("other", FRAMES, STOPPED)
+    left(E1, url=log_url, session="over")
+    stays = [
+        left(E2, url=log_url, session="other").name,
+        left(E3, url="sqlite:/elsewhere/log.db", session="over").name,
+    ]
+    lives = writer("4" * 16, url=log_url, session="over")
+    stays.append(file_of("4" * 16).name)
+    assert main(["sessions", "rm", "over", "--yes"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        "compass: removed over (6 frames)",
+        "compass: removed what a writer of over that is gone could not deliver",
+    ]
+    assert files() == sorted(stays)
+    lives.close_journal()
+
+
+def test_what_a_dead_writer_left_stays_when_its_session_cannot_be_removed(log_url: str) -> None:
+    path = left(E1, url=log_url, session="over")
+
+    def remove_in_vain() -> None:
+        with removed_with(log_url, "over") as found:
+            assert found == [path]
+            raise OperationError(ErrorCode.UNAVAILABLE)
+
+    with pytest.raises(OperationError):
+        remove_in_vain()
+    assert files() == [path.name]
 
 
 def test_nothing_is_removed_when_one_name_does_not_fit(

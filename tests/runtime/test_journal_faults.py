@@ -6,6 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 
 from compass_agent.errors.codes import ErrorCode, OperationError
@@ -75,6 +76,46 @@ async def test_a_journal_at_which_the_log_fails_keeps_nobody_waiting(
     assert len(caplog.records) == 1
     way.error = None
     assert await deliver_journals(URL, way) == 1
+
+
+@pytest.mark.requirement("G-PUMP-7")
+async def test_a_journal_at_which_something_unforeseen_fails_is_set_aside_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    path = left(E1)
+    left(E2, end=True)
+
+    way = Faulty(TypeError("a bytes-like object is required"))
+    assert await deliver_journals(URL, way) == 1
+    assert files() == [path.name + REFUSED]
+    assert await deliver_journals(URL, way) == 0
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.requirement("G-PUMP-7")
+@pytest.mark.parametrize("error", [RuntimeError("no thread can be started"), MemoryError()])
+async def test_a_journal_at_which_this_process_fails_stays_and_keeps_nobody_waiting(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = left(E1)
+    left(E2, end=True)
+
+    way = Faulty(error)
+    assert await deliver_journals(URL, way) == 1
+    assert files() == [path.name]
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.requirement("G-PUMP-7")
+async def test_what_is_no_journal_keeps_nobody_waiting() -> None:
+    path = left(E1)
+    path.unlink()
+    os.mkfifo(path)
+    left(E2, end=True)
+
+    with anyio.fail_after(10):
+        assert await deliver_journals(URL, LocalTransport(MemoryLog())) == 1
+    assert files() == [path.name]
 
 
 @pytest.mark.requirement("G-READ-1")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import struct
+from dataclasses import asdict
 from zlib import crc32
 
 import pytest
@@ -25,6 +27,24 @@ from compass_agent.wire import EndMark, SessionMeta
 from journals import EPOCH, HEAD
 
 SEED = seed_of(EPOCH)
+
+
+def headed(text: bytes) -> bytes:
+    """A journal whose head is this text."""
+    return b"compass journal\n" + struct.pack("<II", len(text), crc32(text)) + text
+
+
+def changed(**changes: object) -> bytes:
+    """A journal whose head has other values."""
+    return headed(json.dumps({"version": 1, **asdict(HEAD), **changes}).encode())
+
+
+def ending(**changes: object) -> bytes:
+    """A journal whose end mark has other values."""
+    text = b"E" + json.dumps({**asdict(END), **changes}).encode()
+    return pack_head(HEAD) + struct.pack("<II", len(text), crc32(text, SEED)) + text
+
+
 ONE, TWO = KeptFrame(3, 0, b"one"), KeptFrame(7, 3, b"two" * 20)
 END = EndMark(4, "done…", 9, 7)
 
@@ -94,10 +114,22 @@ def test_a_record_of_another_epoch_does_not_count() -> None:
         pack_head(HEAD)[:-1],
         pack_head(HEAD).replace(b'"version": 1', b'"version": 2'),
         b"C" + pack_head(HEAD)[1:],
-        b"compass journal\n" + struct.pack("<II", 2, crc32(b"[]")) + b"[]",
+        headed(b"[]"),
+        headed(b"[" * 200_000),
+        headed(b'{"a":' * 200_000),
+        changed(session=5),
+        changed(epoch=None),
+        changed(log=["sqlite:/log.db"]),
+        changed(meta={"title": 3, "agent": "", "version": ""}),
+        changed(meta=[]),
+        changed(more=1),
+        ending(last_seq="q"),
+        ending(prev_priority=None),
+        ending(state=4.0),
+        ending(reason=5),
         pack_head(HEAD) + struct.pack("<II", 2, crc32(b"Fx", SEED)) + b"Fx",
     ],
-    ids=["empty", "cut", "torn", "changed", "another file", "no head", "no record"],
+    ids=lambda data: f"{len(data)}-{crc32(data):08x}",
 )
 def test_what_no_writer_makes_is_refused(data: bytes) -> None:
     with pytest.raises(OperationError):

@@ -49,6 +49,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _remove(options: argparse.Namespace) -> int:
+    from compass_agent.log import log_url  # noqa: PLC0415 - dear to import
+    from compass_agent.runtime.journals import removed_with  # noqa: PLC0415 - likewise
+
     async with open_keeping(options.log) as log:
         found = {one.session: one for one in [await _named(log, it) for it in options.session]}
         at_work = {one.session for one in found.values() if _is_at_work(one)}
@@ -59,9 +62,13 @@ async def _remove(options: argparse.Namespace) -> int:
         if not options.yes and not _agrees(list(found.values())):
             say("nothing was removed")
             return EXIT_OK
+        url = log_url(options.log)
         for one in found.values():
-            await log.delete(one.session)
+            with removed_with(url, one.session) as left:
+                await log.delete(one.session)
             say(f"removed {one.session} ({one.frames} frames)")
+            if left:
+                say(f"removed what a writer of {one.session} that is gone could not deliver")
             if one.session in at_work:
                 say(f"what {one.session} does next is kept under the same name, behind a gap")
     return EXIT_OK

@@ -7,11 +7,20 @@ session in the same log finds them, oldest first.
 
 from __future__ import annotations
 
-__all__ = ("deliver_all", "deliver_journals", "journal_folder", "keep_delivering", "new_journal")
+__all__ = (
+    "deliver_all",
+    "deliver_journals",
+    "journal_folder",
+    "keep_delivering",
+    "new_journal",
+    "removed_with",
+)
 
 import logging
 import os
+import stat
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -23,11 +32,11 @@ from anyio.to_thread import run_sync
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log import default_path, log_file
 from compass_agent.runtime.delivery import deliver
-from compass_agent.sink.journal import REFUSED, SUFFIX, Journal, lock
+from compass_agent.sink.journal import REFUSED, SUFFIX, Journal, is_held, lock
 from compass_agent.sink.records import JournalContents, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Generator, Iterable, Iterator
 
     from compass_agent.runtime.shared_log import Transport
     from compass_agent.sink.records import JournalHead
@@ -38,6 +47,9 @@ _logger = logging.getLogger("compass_agent.runtime")
 _LEFTOVER_S = 3600.0
 
 _DELIVER_EVERY_S = 30.0
+
+# A clock that is so much behind stepped back, or is about to by being slowed down.
+_STEPPED_NS = 50_000_000
 
 
 def journal_folder() -> Path:
@@ -59,14 +71,28 @@ def new_journal(head: JournalHead, *, fsync: bool = False) -> Journal | None:
     return journal
 
 
+# What this process named last, and how far the clock was ahead of the one that never steps then:
+# by folder and log.
+_stamps: dict[tuple[Path, str], tuple[int, int]] = {}
+
+
 def _next_stamp(url: str) -> int:
     """Return the milliseconds of now, or what is behind all journals of that log.
 
-    They are delivered by their names, and a clock may step back.
+    They are delivered by their names, and a clock may step back. The folder is read only when this
+    process opens its first session in that log, or after such a step.
     """
-    now = time.time_ns() // 1_000_000
-    stamps = (path.name.split("-")[1] for path in _find(url))
-    return max([now, *(int(stamp) + 1 for stamp in stamps if stamp.isdecimal())])
+    now_ns = time.time_ns()
+    ahead = now_ns - time.monotonic_ns()
+    key = (journal_folder(), _key(url))
+    last, before = _stamps.get(key, (0, None))
+    behind = [now_ns // 1_000_000, last + 1]
+    if before is None or ahead < before - _STEPPED_NS:
+        stamps = (name.split("-")[1] for name in _find(url))
+        behind += [int(stamp) + 1 for stamp in stamps if stamp.isdecimal()]
+    stamp = max(behind)
+    _stamps[key] = (stamp, ahead)
+    return stamp
 
 
 def _absolute(url: str) -> str:
@@ -98,10 +124,8 @@ async def deliver_journals(url: str, way: Transport) -> int:
     """
     url = _absolute(url)
     delivered = 0
-    for path in await run_sync(_find, url):
-        free = await run_sync(_take, path)
-        if free is None:
-            continue
+    found = _take_each(url)
+    while (free := await run_sync(next, found, None)) is not None:
         try:
             delivered += await _deliver(free, url, way)
         finally:
@@ -126,15 +150,54 @@ async def keep_delivering(urls: Iterable[str], way: Transport) -> None:
         await deliver_all(known, way)
 
 
-def _find(url: str) -> list[Path]:
-    """Return the journals of a log, oldest first."""
-    found: list[Path] = []
+@contextmanager
+def removed_with(url: str, session: str) -> Generator[list[Path]]:
+    """Remove what writers of a session that are gone left for a log, when the block ends well.
+
+    Nobody delivers it meanwhile. What a writer at work has is not touched, nor what was left for a
+    hub that serves that log.
+
+    Args:
+        url: The log, as the writers named it.
+        session: The session.
+    """
+    url = _absolute(url)
+    held: list[_Free] = []
     try:
-        for path in journal_folder().iterdir():
-            if path.name.startswith(f".{_key(url)}-"):
-                _remove_leftover(path)
-            elif path.name.startswith(f"{_key(url)}-") and path.name.endswith(SUFFIX):
-                found.append(path)
+        for free in _take_each(url):
+            head = free.contents.head if free.contents is not None else None
+            if head is not None and (head.log, head.session) == (url, session):
+                held.append(free)
+            else:
+                os.close(free.fd)
+        yield [free.path for free in held]
+        for free in held:
+            free.remove()
+    finally:
+        for free in held:
+            os.close(free.fd)
+
+
+def _take_each(url: str) -> Iterator[_Free]:
+    """Give the journals of a log that are free, oldest first, each locked as it is asked for."""
+    folder = journal_folder()
+    for name in _find(url):
+        path = os.path.join(folder, name)  # noqa: PTH118 - for each session that is open
+        free = None if is_held(path) else _take(Path(path))
+        if free is not None:
+            yield free
+
+
+def _find(url: str) -> list[str]:
+    """Return the names of the journals of a log, oldest first."""
+    folder, begin = journal_folder(), f"{_key(url)}-"
+    found: list[str] = []
+    try:
+        for name in os.listdir(folder):  # noqa: PTH208 - for each session that is opened
+            if name.startswith(begin) and name.endswith(SUFFIX):
+                found.append(name)
+            elif name.startswith(f".{begin}"):
+                _remove_leftover(folder / name)
     except OSError as error:
         if not isinstance(error, FileNotFoundError):
             _logger.warning("the folder of the journals cannot be read: %r", error)
@@ -158,6 +221,13 @@ class _Free:
     fd: int
     contents: JournalContents | None
 
+    def remove(self) -> None:
+        """Remove the file."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            _logger.warning("%s cannot be removed: %r", self.path, error)
+
     def keep_refused(self, why: object) -> None:
         """Keep the journal where nobody delivers it again; where it is, if it cannot be moved."""
         kept = self.path.with_name(self.path.name + REFUSED)
@@ -178,7 +248,9 @@ def _take(path: Path) -> _Free | None:
     free = None
     try:
         # Whoever had the lock may have delivered and removed the file in between.
-        if lock(fd) and os.path.samestat(os.fstat(fd), path.lstat()):
+        found = os.fstat(fd)
+        # Reading a pipe that somebody put there would never end.
+        if stat.S_ISREG(found.st_mode) and lock(fd) and os.path.samestat(found, path.lstat()):
             free = _Free(path, fd, _read(fd))
     except OSError as error:
         _logger.debug("%s is left alone: %r", path.name, error)
@@ -201,13 +273,13 @@ async def _deliver(free: _Free, url: str, way: Transport) -> int:
     contents = free.contents
     try:
         if contents is None:
-            free.keep_refused("its beginning is damaged")
+            free.keep_refused("it cannot be read")
         elif contents.head.log == url:
             refused = await deliver(contents, way)
             if refused or contents.refused:
                 free.keep_refused("the log refused some of its frames")
             else:
-                free.path.unlink(missing_ok=True)
+                free.remove()
                 return 1
     except OperationError as error:
         if error.code in (ErrorCode.UNSUPPORTED_INPUT, ErrorCode.CONFLICT):
@@ -216,6 +288,9 @@ async def _deliver(free: _Free, url: str, way: Transport) -> int:
             _logger.warning("the journal %s stays: %s", free.path, error)
         elif error.code is not ErrorCode.NOT_FOUND:  # the session is being deleted
             raise
-    except OSError as error:
-        _logger.warning("the journal %s was delivered and stays: %r", free.path, error)
+    except Exception as error:  # noqa: BLE001 - one that nobody foresaw keeps no other waiting
+        if isinstance(error, (OSError, MemoryError, RuntimeError)):  # such as: no thread to be had
+            _logger.warning("the journal %s stays: %r", free.path, error)
+        else:
+            free.keep_refused(repr(error))
     return 0

@@ -7,6 +7,7 @@ __all__ = ("Publication",)
 import logging
 import os
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -22,7 +23,7 @@ from compass_agent.sink.records import JournalHead
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from compass_agent.runtime.shared_log import SharedLog, Transport
+    from compass_agent.runtime.shared_log import SharedLog
     from compass_agent.sink import FrameSink
     from compass_agent.wire import Answer, Batch, SessionMeta
 
@@ -140,7 +141,7 @@ class Publication:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_keep_lease, shared)
-                publisher = _OpeningPublisher(shared.transport, self._url, self._meta)
+                publisher = _OpeningPublisher(shared, self._url, self._meta)
                 async with Pump(self._sink, publisher) as pump:
                     await closing.wait()
                     await pump.aclose(self._timeout)
@@ -151,10 +152,14 @@ class Publication:
 
 
 class _OpeningPublisher:
-    """Before its first batch, delivers what others left for the log, then opens the epoch."""
+    """Before its first batch, delivers what others left for the log, then opens the epoch.
 
-    def __init__(self, transport: Transport, url: str, meta: SessionMeta) -> None:
-        self._transport = transport
+    Sessions that are opened at the same time deliver together.
+    """
+
+    def __init__(self, shared: SharedLog, url: str, meta: SessionMeta) -> None:
+        self._transport = shared.transport
+        self._delivery = shared.delivery
         self._url = url
         self._meta = meta
         self._opened = False
@@ -162,7 +167,7 @@ class _OpeningPublisher:
 
     async def publish(self, batch: Batch) -> Answer:
         if not self._opened:
-            await deliver_journals(self._url, self._transport)
+            await self._delivery.run(partial(deliver_journals, self._url, self._transport))
             await self._transport.open(batch.session, batch.epoch, self._meta)
             self._opened = True
         try:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log import is_hub, open_log
+from compass_agent.runtime.joining import Joined
 from compass_agent.transport import LocalTransport
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class SharedLog:
     def __init__(self, transport: Transport, close: Callable[[], Awaitable[None]]) -> None:
         self.transport = transport
         self.aclose = close
+        self.delivery = Joined()
         self.epochs: set[tuple[str, str]] = set()
         self.users = 0
         self._renewed = 0.0

@@ -6,12 +6,13 @@ the operating system. Whoever finds the file without a lock may deliver it: its 
 
 from __future__ import annotations
 
-__all__ = ("REFUSED", "SUFFIX", "Journal", "lock", "make_folder")
+__all__ = ("REFUSED", "SUFFIX", "Journal", "is_held", "lock", "make_folder")
 
 import errno
 import fcntl
 import os
 import stat
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ from compass_agent.sink.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from compass_agent.wire import EndMark
@@ -41,6 +42,17 @@ REFUSED = ".refused"
 # Below this size what was acknowledged may stay in the file until nothing waits.
 _COMPACT_BYTES = 1024 * 1024
 
+# Between two attempts to make a file that could not be made.
+_AGAIN_S = 1.0
+
+# Those that this process has locked. A child of a fork gives up its parent's.
+_held: set[str] = set()
+
+
+def is_held(path: str) -> bool:
+    """Tell whether a writer of this process has the file at `path`, without opening it."""
+    return path in _held
+
 
 class Journal:
     """One epoch's file. The sink's lock guards every call after `open`.
@@ -49,11 +61,17 @@ class Journal:
         path: The file; its folder is made where there is none.
         head: Whose frames it holds.
         fsync: Wait for the disk after each frame, so that a loss of power loses none either.
+
+    Attributes:
+        errors: How many frames could not be written.
+        waiting: Gives all frames that belong into the file, the one that is added included: for a
+            file that could not be made, and is made later.
     """
 
     def __init__(self, path: Path, head: JournalHead, *, fsync: bool = False) -> None:
         self.path = path
         self.errors = 0
+        self.waiting: Callable[[], Iterable[KeptFrame]] | None = None
         self._complaint: OSError | None = None
         self._complained = False
         self._head = pack_head(head)
@@ -65,13 +83,25 @@ class Journal:
         self._refused = b""
         self._mark = b""
         self._finished = False
+        self._again_at = 0.0
 
     def open(self) -> None:
-        """Make the file, locked. When that fails, every later frame counts as an error."""
+        """Make the file, locked. When that fails, it is tried again with later frames."""
         try:
             self._replace(b"")
         except OSError as error:
-            self._complaint = error
+            self._note(error)
+
+    def _note(self, error: OSError) -> None:
+        self._complaint = self._complaint or error
+        self._again_at = time.monotonic() + _AGAIN_S
+
+    def _make_with_all(self) -> bool:
+        """Make the file that could not be made, with all that waits; False: there is none still."""
+        if self._finished or self.waiting is None or time.monotonic() < self._again_at:
+            return False
+        self.rewrite(self.waiting(), ())
+        return self._fd >= 0
 
     def add(self, seq: int, prev_priority: int, data: bytes) -> None:
         """Have a frame on disk, or count an error."""
@@ -83,6 +113,9 @@ class Journal:
         self._append(self._mark)
 
     def _append(self, record: bytes) -> None:
+        if self._fd < 0:
+            self.errors += not self._make_with_all()
+            return
         # A record that was written in part is overwritten by the next one.
         try:
             if os.pwrite(self._fd, record + STOP, self._end) < len(record):
@@ -91,7 +124,7 @@ class Journal:
                 os.fsync(self._fd)
         except OSError as error:
             self.errors += 1
-            self._complaint = error
+            self._note(error)
         else:
             self._end += len(record)
 
@@ -132,7 +165,7 @@ class Journal:
         try:
             self._replace(b"".join(pack_frame(frame, self._seed) for frame in waiting))
         except OSError as error:
-            self._complaint = error
+            self._note(error)
 
     def _replace(self, frames: bytes) -> None:
         """Put a new file, locked, in the place of the old one, in one step."""
@@ -149,39 +182,53 @@ class Journal:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # noqa: TRY301 - one way out
             if self._fsync:
                 os.fsync(fd)
+            _held.add(str(self.path))  # before others of this process can find it
             new.rename(self.path)
-            if self._fsync:
-                _sync_folder(self.path.parent)
         except OSError:
+            if self._fd < 0:
+                _held.discard(str(self.path))
             os.close(fd)
             with suppress(OSError):
                 new.unlink()
             raise
-        self.close()
+        self._let_go()
+        _held.add(str(self.path))
         self._fd = fd
         self._begin = len(begin)
         self._end = len(data) - len(STOP)
+        if self._fsync:
+            # The file has its name, so it is ours from now on, also when this fails.
+            _sync_folder(self.path.parent)
 
-    def finish(self) -> None:
-        """Remove the file: the log has everything. What it refused is kept beside it."""
+    def finish(self, *, keep: bool = False) -> None:
+        """Remove the file: the log has everything. What it refused is kept beside it.
+
+        Args:
+            keep: Keep it in any case: the end mark was refused.
+        """
         if self._finished:
             return
         self._finished = True
         try:
-            if self._refused:
+            if self._fd >= 0 and (self._refused or keep):
                 self.path.rename(self.path.with_name(self.path.name + REFUSED))
             elif self._fd >= 0:
                 self.path.unlink(missing_ok=True)
         except OSError as error:
-            self._complaint = error
-        self.close()
+            self._note(error)
+        self._let_go()
 
     def close(self) -> None:
-        """Give the file up as it is: whoever comes next delivers it."""
+        """Give the file up as it is: whoever comes next delivers it, so it is not made again."""
+        self._finished = True
+        self._let_go()
+
+    def _let_go(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
             with suppress(OSError):
                 os.close(fd)
+            _held.discard(str(self.path))
 
     def complaint(self) -> OSError | None:
         """Return the first failure, once."""

@@ -30,6 +30,7 @@ class Outbox:
         ended: The epoch ended: nothing is taken any more.
         takes_all: Neither.
         refused: Priority frames that were refused for good, for the journal to keep.
+        end_refused: The end mark was refused for good.
     """
 
     def __init__(self, session: str, epoch: str, priority: Lane, trace: Lane) -> None:
@@ -42,6 +43,7 @@ class Outbox:
         self.ended = False
         self.takes_all = True
         self.refused: list[Entry] = []
+        self.end_refused = False
         self._number = 0
         self._in_flight: Batch | None = None
         self._last_priority = 0  # the last priority seq that was taken
@@ -160,6 +162,7 @@ class Outbox:
         if count == 0:
             self._through = max(self._through, batch.through)
             self._end_sent = self._end_sent or batch.end is not None
+            self.end_refused = self.end_refused or batch.end is not None
         elif count > 1:
             self._frames = max(1, count // 2)
             self._last_priority = batch.prev_priority

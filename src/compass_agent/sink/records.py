@@ -124,7 +124,14 @@ def unpack(data: bytes) -> JournalContents:
     """
     try:
         return _unpack(data)
-    except (struct.error, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (
+        struct.error,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
 
 
@@ -136,6 +143,7 @@ def _unpack(data: bytes) -> JournalContents:
     for payload in _payloads(data, start, seed_of(head.epoch)):
         if payload[:1] == _END_KIND:
             end = EndMark(**json.loads(payload[1:]))
+            _check_types(end, EndMark(0, "", 0, 0))
             break
         kind, seq, prev_priority = _FRAME.unpack_from(payload)
         body = payload[_FRAME.size :]
@@ -157,9 +165,22 @@ def _unpack_head(data: bytes) -> tuple[JournalHead, int]:
     told = json.loads(first)
     version, meta = told.pop("version"), SessionMeta(**told.pop("meta"))
     head = JournalHead(**told, meta=meta)
+    _check_types(head, JournalHead("", "", ""))
+    _check_types(meta, SessionMeta())
     if version != _VERSION:
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
     return head, len(_MAGIC) + _RECORD.size + len(first)
+
+
+def _check_types(found: JournalHead | SessionMeta | EndMark, like: object) -> None:
+    """Check that each field has the type that it has in `like`.
+
+    Raises:
+        TypeError: One has not.
+    """
+    for name in found.__dataclass_fields__:
+        if type(getattr(found, name)) is not type(getattr(like, name)):
+            raise TypeError(name)
 
 
 def _payloads(data: bytes, offset: int, seed: int) -> Iterator[bytes]:

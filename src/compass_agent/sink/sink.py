@@ -211,9 +211,13 @@ class FrameSink:
     def settle(self, batch: Batch, answer: Answer) -> None:
         """Note the log's answer to the batch in flight; another batch changes nothing."""
         with self._lock:
+            before = self._outbox.end_refused
             self._outbox.settle(batch, answer)
             if self._journal is not None:
                 self._tidy(self._journal)
+            refused = self._outbox.end_refused and not before
+        if refused:
+            _logger.warning("session %s: the log refused its end, which is kept", self.session_id)
 
     def _tidy(self, journal: Journal) -> None:
         """Let the journal forget what was answered."""
@@ -226,7 +230,7 @@ class FrameSink:
         if removed or refused or (waits and journal.is_sparse(lane.size)):
             journal.rewrite(outbox.unanswered(), refused)
         if outbox.end_answered:
-            journal.finish()
+            journal.finish(keep=outbox.end_refused)
         elif not waits:
             journal.acknowledge_all()
 
@@ -239,6 +243,7 @@ class FrameSink:
         with self._lock:
             for frame in self._outbox.unanswered():
                 journal.add(*frame)
+            journal.waiting = self._outbox.unanswered
             self._journal = journal
 
     def close_journal(self) -> None:
