@@ -28,7 +28,7 @@ _HEADERS = [
     (":scheme", "http"),
     (":path", "/{}/{}".format(*SUBSCRIBE)),
     (":authority", "compass"),
-    ("te", "trailers"),
+    ("te", "trailers"),  # codespell:ignore te
     ("content-type", "application/grpc"),
 ]
 _PATIENCE_S = 20
