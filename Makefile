@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The release whose contract the wire must not break; until there is one, the commit that added proto/.
-BREAKING_BASE = $(shell git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || git log --diff-filter=A --format=%H -- proto/compass/v1/compass.proto | tail -1)
+BREAKING_BASE = $(shell git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null || git log --diff-filter=A --format=%H -- proto/compass/v1/compass.proto | tail -1)
 TEST_WORKERS ?= auto
 
 .DEFAULT_GOAL := help

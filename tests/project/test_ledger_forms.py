@@ -8,6 +8,7 @@ import pytest
 
 from gate.commits import check_step
 from gate.history import Commit, Pages
+from gate.kept import Kept
 from gate.records import Change, change, parse_record
 from gate.standing import check_standing
 from ledgers import ledger, note, record, row
@@ -36,7 +37,7 @@ def standing(pages: Pages, root: Path) -> list[str]:
 def step(message: str, after: Pages) -> list[str]:
     """What is wrong with a commit of this message, from `BEFORE` to these pages."""
     commit = Commit("1" * 40, ("0" * 40,), message)
-    return [finding.wrong for finding in check_step(commit, [BEFORE], after)]
+    return [finding.wrong for finding in check_step(commit, [BEFORE], after, Kept(), after)]
 
 
 @pytest.mark.parametrize(
@@ -247,5 +248,5 @@ def test_a_merge_is_asked_for_a_record_that_no_parent_has() -> None:
     theirs = with_rows(SIX)
     after = Pages(theirs.source, {**theirs.texts, "seven.md": record("DL-7")})
     merge = Commit("1" * 40, ("0" * 40, "2" * 40), "Merge it")
-    found = [finding.wrong for finding in check_step(merge, [BEFORE, theirs], after)]
+    found = [finding.wrong for finding in check_step(merge, [BEFORE, theirs], after, Kept(), after)]
     assert found == ["touches the record seven.md, but not the ledger"]

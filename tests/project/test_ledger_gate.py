@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gate.history import KEPT
 from ledgers import GATE, ROOT, Repo, gate_command, ledger, make_repo, record, row
 
 FIVE = row(5, link="five.md")
@@ -139,7 +140,7 @@ def test_a_path_with_spaces_is_like_any_other(tmp_path: Path) -> None:
     repo.write("the six.md", record("DL-6"))
     repo.commit("Decide it\n\nLedger-impact: DL-6")
     repo.passes()
-    repo.write("DECISIONS.md", ledger(FIVE, row(6, link="<the six.md>"), free=7))
+    repo.write("DECISIONS.md", ledger(FIVE, row(6, link="<the six.md#cost>"), free=7))
     repo.commit("Write the link otherwise")
     repo.passes()
     repo.replace("the six.md", "Something must", "Nothing must")
@@ -216,6 +217,7 @@ def test_many_commits_cost_no_more_processes_than_a_few(repo: Repo, tmp_path: Pa
 
 def test_the_gate_is_at_home_where_its_history_looks_for_it() -> None:
     assert (ROOT / GATE / "__main__.py").is_file()
+    assert (ROOT / KEPT).is_file()
     done = subprocess.run(
         ["bash", "-c", gate_command() + " --help"], cwd=ROOT, capture_output=True, check=False
     )

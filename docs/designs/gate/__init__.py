@@ -4,7 +4,8 @@
     make ledger BASE=main       the changes since another commit
 
 `standing` holds the pages as they are, `rows` what became of each decision, `commits` each commit
-and what is not committed yet. They look at what `ledger`, `records`, `markdown` and `history` read.
+and what is not committed yet; `kept` carries what stands along the history. They look at what
+`ledger`, `records`, `markdown` and `history` read.
 CONTRIBUTING.md says how to add a decision. Needs git and the standard library.
 """
 

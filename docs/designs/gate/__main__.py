@@ -12,10 +12,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gate.commits import TRAILER, check_step, rows_added
-from gate.finding import GateError
+from gate.commits import TRAILER, check_step, is_spelling, rows_added
+from gate.finding import GateError, visible
 from gate.history import Commit, Repository
-from gate.rows import check_rows
+from gate.kept import follow, state_of
+from gate.rows import check_rows, check_texts
 from gate.standing import check_standing
 
 if TYPE_CHECKING:
@@ -36,11 +37,11 @@ def main() -> int:
     try:
         findings, summary = _check(Repository(Path.cwd()), arguments.base)
     except GateError as error:
-        print(f"ledger: cannot check: {error}", file=sys.stderr)
+        print(f"ledger: cannot check: {_lines(error)}", file=sys.stderr)
         return 2
     for finding in findings:
         print(finding, end="\n\n", file=sys.stderr)
-    print(f"ledger: {summary}")
+    print(f"ledger: {_lines(summary)}")
     return 1 if findings else 0
 
 
@@ -50,19 +51,28 @@ def _check(repository: Repository, given: str | None) -> tuple[list[Finding], st
     bound = repository.bound(base)
     now = repository.current()
     findings = check_standing(now, repository.root)
-    findings += check_rows(repository, base, commits, now)
+    spelling = {commit.id for commit in commits if is_spelling(commit, bound=commit.id in bound)}
+    kept = follow(repository, base, commits, spelling)
+    tips = [repository.pages(tip) for tip in repository.tips]
+    standing = state_of(now, kept[""], tips)
+    findings += check_rows(repository, base, commits, standing, now)
     for commit in commits:
         if commit.id in bound:
             parents = [repository.pages(parent) for parent in commit.parents]
-            findings += check_step(commit, parents, repository.pages(commit.id))
-    tips = [repository.pages(tip) for tip in repository.tips]
-    findings += check_step(Commit("", repository.tips, ""), tips, now)
+            pages = repository.pages(commit.id)
+            findings += check_step(commit, parents, pages, kept[commit.id], now)
+    findings += check_step(Commit("", repository.tips, ""), tips, now, kept[""], now)
+    findings += check_texts(standing, now, findings)
     summary = f"{_count(now.ledger.rows, 'decision')}, {_count(commits, 'commit')} since {told}: "
     summary += _count(findings, "finding") if findings else "all rules hold"
     if pending := rows_added(tips, now):
         names = ", ".join(row.name for row in pending)
         summary += f"\nledger: when you commit, the message needs the line `{TRAILER}: {names}`"
     return findings, summary
+
+
+def _lines(told: object) -> str:
+    return "\n".join(visible(line) for line in str(told).split("\n"))
 
 
 def _count(things: Sized, name: str) -> str:

@@ -5,13 +5,14 @@ A merge is asked only for what none of its parents has.
 
 from __future__ import annotations
 
-__all__ = ("TRAILER", "check_step", "rows_added")
+__all__ = ("TRAILER", "check_step", "is_spelling", "rows_added")
 
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from gate.finding import Finding
 from gate.history import DESIGNS
+from gate.kept import Kept, is_renumbered
 from gate.ledger import LEDGER, Row
 from gate.records import Change, change
 
@@ -48,8 +49,22 @@ def rows_added(parents: list[Pages], after: Pages) -> list[Row]:
     return [rows[number] for number in sorted(rows.keys() - known)]
 
 
-def check_step(step: Commit, parents: list[Pages], after: Pages) -> list[Finding]:
-    """Return what breaks a rule in one step from `parents` to `after`."""
+def is_spelling(step: Commit, *, bound: bool) -> bool:
+    """Tell whether a commit says that it changes nothing that was decided.
+
+    It says why, too: of a `bound` one, another finding tells when it does not.
+    """
+    impact = _read_impact(step)
+    return impact.none and (bound or not impact.findings)
+
+
+def check_step(
+    step: Commit, parents: list[Pages], after: Pages, kept: Kept, now: Pages
+) -> list[Finding]:
+    """Return what breaks a rule in one step from `parents` to `after`.
+
+    `kept` is what stood before the step. What it puts back, or `now` has again, is no finding.
+    """
     impact = _read_impact(step)
     added = rows_added(parents, after)
     found = list(impact.findings)
@@ -60,10 +75,15 @@ def check_step(step: Commit, parents: list[Pages], after: Pages) -> list[Finding
     changes = _changes(parents, after)
     ledger = after.source not in [pages.source for pages in parents]
     for path, what in changes.items():
-        stands = all(pages.ledger.standing_on(path) for pages in parents) and bool(parents)
+        stands = any(pages.ledger.standing_on(path) for pages in parents)
+        if what is Change.TEXT and stands:
+            text = kept.records.get(path)
+            if text and (text.holds(after.records[path]) or text.held_in(now)):
+                continue
+            stands = not is_renumbered(path, parents, after)
         if not (impact.none and what is not Change.STATUS):
             found += _touched(step, path, what, stands=stands, ledger=ledger)
-    found += _gone(step, parents, after)
+    found += _gone(step, parents, after, kept, now)
     for row in added:
         if row.record in after.records and row.record not in changes:
             found.append(
@@ -167,7 +187,9 @@ def _touched(
     yield Finding(f"{step}", wrong, mend)
 
 
-def _gone(step: Commit, parents: list[Pages], after: Pages) -> Iterator[Finding]:
+def _gone(
+    step: Commit, parents: list[Pages], after: Pages, kept: Kept, now: Pages
+) -> Iterator[Finding]:
     """A record whose rows stand stays; it may move as it is, together with their links."""
     moved = set(after.texts.values())
     gone = {
@@ -177,7 +199,8 @@ def _gone(step: Commit, parents: list[Pages], after: Pages) -> Iterator[Finding]
         if path not in after.texts and pages.ledger.standing_on(path)
     }
     for path, text in gone.items():
-        if text not in moved:
+        before = kept.records.get(path)
+        if text not in moved and not (before and before.held_in(now)):
             yield Finding(
                 f"{step}",
                 f"removes the record {path}, whose rows stand",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ("Finding", "GateError")
+__all__ = ("Finding", "GateError", "visible")
 
+import unicodedata
 from typing import NamedTuple
 
 
@@ -21,7 +22,13 @@ class Finding(NamedTuple):
     mend: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.wrong}\n    to do: {self.mend}"
+        return f"{visible(self.where)}: {visible(self.wrong)}\n    to do: {visible(self.mend)}"
+
+
+def visible(text: str) -> str:
+    """Return `text` with what a terminal would obey, or not show, written as an escape."""
+    hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    return "".join(ascii(one)[1:-1] if unicodedata.category(one) in hidden else one for one in text)
 
 
 class GateError(Exception):

@@ -21,6 +21,10 @@ GATE = f"{DESIGNS}/gate/__main__.py"
 """What the first commit that has a gate added."""
 
 
+KEPT = f"{DESIGNS}/gate/kept.py"
+"""What the first commit added whose gate compares records from end to end."""
+
+
 @dataclass(frozen=True)
 class Pages:
     """Ledger and records at one moment.
@@ -108,7 +112,7 @@ class Repository:
             GateError: `given` is no commit, or has no history in common with this one.
         """
         told = ""
-        name = given or self._ask("describe", "--tags", "--abbrev=0", "--match", "v*")
+        name = given or self._ask("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*")
         if not name and (name := self._first_with(f"{DESIGNS}/{LEDGER}")):
             told = f"{name[:10]}, which added the ledger"
         name = name or "HEAD"
@@ -155,6 +159,14 @@ class Repository:
         if not gate:
             return since
         return since & set(self._git("rev-list", "--ancestry-path", *self.tips, f"^{gate}").split())
+
+    def settled(self, base: str) -> tuple[str, set[str]]:
+        """Return the commit since which records are compared end to end, and its past to `base`.
+
+        It is one of that past, which is empty when it is older than `base`, or never was.
+        """
+        first = self._first_with(KEPT)
+        return first, set(self._git("rev-list", first, f"^{base}").split()) if first else set()
 
     def is_ancestor(self, older: str, newer: str) -> bool:
         """Tell whether `newer` (not `older` itself) has `older` in its history."""

@@ -16,7 +16,8 @@ LEDGER = "DECISIONS.md"
 """The name of the page, in the folder of the records."""
 
 _COLUMNS = ["ID", "Decision", "Status", "Record"]
-_ID = re.compile(r"DL-([1-9]\d*)")
+_ID = re.compile(r"DL-([1-9]\d{0,11})")
+_WIDEST = 10_000
 _STATUS = re.compile(
     r"(?:Active|Superseded by DL-(?P<by>[1-9]\d*))"
     r" \((?P<who>[^\s(),|](?:[^(),|]*[^\s(),|])?), (?P<day>\d{4}-\d{2}-\d{2})\)"
@@ -114,7 +115,9 @@ def _reserved(head: str) -> set[int]:
     for sentence in re.split(r"\.(?:\s|$)", head):
         if re.search(r"\bunused\b", sentence):
             for first, last in re.findall(r"\b(\d+)\b(?:\s+to\s+(\d+)\b)?", sentence):
-                found |= set(range(int(first), int(last or first) + 1))
+                # A slip of the pen may name billions; then only its ends are taken.
+                ends = range(int(first), int(last or first) + 1)
+                found |= set(ends) if len(ends) <= _WIDEST else {ends[0], ends[-1]}
     return found
 
 

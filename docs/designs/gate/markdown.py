@@ -6,7 +6,7 @@ punctuation, spaces as hyphens; the second one of a name ends in `-1`.
 
 from __future__ import annotations
 
-__all__ = ("Link", "anchors", "headings", "links", "prose")
+__all__ = ("Link", "anchors", "heading_anchors", "headings", "links", "prose")
 
 import html
 import re
@@ -15,7 +15,11 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 _FENCE = re.compile(r"[\s>]*(?P<marks>`{3,}|~{3,})(?P<info>.*)")
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_SPAN_OR_COMMENT = re.compile(
+    r"(?<![`\\])(?P<marks>`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)(?P=marks)(?!`)"
+    r"|(?P<comment><!--.*?(?:-->|\Z))",
+    re.DOTALL,
+)
 _SPAN = re.compile(r"(?<![`\\])(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _HASHES = re.compile(r" {0,3}#{1,6}(?:[ \t]+(?P<text>.*?))?(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
@@ -56,7 +60,11 @@ def prose(text: str) -> str:
             kept.append("")
         else:
             kept.append(line)
-    return _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), "\n".join(kept))
+    return _SPAN_OR_COMMENT.sub(_without_comment, "\n".join(kept))
+
+
+def _without_comment(found: re.Match[str]) -> str:
+    return "\n" * found[0].count("\n") if found["comment"] else found[0]
 
 
 def headings(text: str) -> list[str]:
@@ -75,6 +83,11 @@ def headings(text: str) -> list[str]:
 
 def anchors(text: str) -> set[str]:
     """Return what a link to this page may name behind `#`."""
+    return {*heading_anchors(text), *_OWN_ANCHOR.findall(prose(text))}
+
+
+def heading_anchors(text: str) -> list[str]:
+    """Return the anchors of the headings of a page, in order."""
     given: dict[str, int] = {}
     for heading in headings(text):
         slug = _slug(heading)
@@ -83,7 +96,7 @@ def anchors(text: str) -> set[str]:
             given[slug] += 1
             name = f"{slug}-{given[slug]}"
         given[name] = 0
-    return set(given) | set(_OWN_ANCHOR.findall(prose(text)))
+    return list(given)
 
 
 def _slug(heading: str) -> str:

@@ -7,7 +7,7 @@ and give the other decision a number of its own.
 
 from __future__ import annotations
 
-__all__ = ("check_rows",)
+__all__ = ("check_rows", "check_texts")
 
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gate.history import Commit, Pages, Repository
+    from gate.kept import Kept
 
 _PAGE = f"{DESIGNS}/{LEDGER}"
 
@@ -32,9 +33,12 @@ class _Birth(NamedTuple):
 
 
 def check_rows(
-    repository: Repository, base: str, commits: list[Commit], now: Pages
+    repository: Repository, base: str, commits: list[Commit], kept: Kept, now: Pages
 ) -> list[Finding]:
-    """Return what became of rows that may not become of them; `commits` as they came about."""
+    """Return what became of rows that may not become of them; `commits` as they came about.
+
+    `kept` is what their history left standing.
+    """
     if now.source is None:
         return []
     births = _births(repository, base, commits)
@@ -48,7 +52,8 @@ def check_rows(
             found.append(_removed(first[0].row))
         elif row.decision in [birth.row.decision for birth in first]:
             mine = next(birth for birth in first if birth.row.decision == row.decision)
-            found += _status(mine.row, row)
+            found += _status(mine.row, row, kept.statuses.get((number, row.decision)))
+            found += _link(row, kept.links.get((number, row.decision)), now)
             found += _lost(first, row, words)
         else:
             found.append(_other(births[number], first[0].row, row))
@@ -63,6 +68,20 @@ def check_rows(
             )
         )
     return found
+
+
+def check_texts(kept: Kept, now: Pages, told: list[Finding]) -> list[Finding]:
+    """Return the records that are not what they were, those apart that `told` has already."""
+    return [
+        Finding(
+            f"{DESIGNS}/{path}",
+            "a frozen record is not what it was since its rows stand",
+            "put back its text and its notes, as `git log -p` shows them; a branch that is older"
+            " than the gate may have changed it",
+        )
+        for path, text in sorted(kept.records.items())
+        if not (text.holds(now.records.get(path)) or any(path in one.wrong for one in told))
+    ]
 
 
 def _births(
@@ -117,16 +136,32 @@ def _other(births: list[_Birth], first: Row, row: Row) -> Finding:
     )
 
 
-def _status(first: Row, row: Row) -> Iterator[Finding]:
+def _status(first: Row, row: Row, kept: frozenset[str] | None) -> Iterator[Finding]:
     """A status changes once, from Active to Superseded."""
-    then, now = parse_status(first.status), parse_status(row.status)
-    if then is None or now is None or first.status == row.status or (now.by and not then.by):
+    was = min(kept) if kept and row.status not in kept else first.status
+    then, now = parse_status(was), parse_status(row.status)
+    if then is None or now is None or was == row.status or (now.by and not then.by):
         return
     yield Finding(
         f"{_PAGE}:{row.line}: {row.name}",
-        f"its status was `{first.status}` and now is `{row.status}`",
+        f"its status was `{was}` and now is `{row.status}`",
         "put it back; it changes once, to `Superseded by DL-<n>`, and a new ruling is a new row",
     )
+
+
+def _link(row: Row, kept: frozenset[tuple[str, str]] | None, now: Pages) -> Iterator[Finding]:
+    """A row stays with its record; one that is gone is told of with the record."""
+    if not kept or (row.record, row.anchor) in kept or row.record not in now.texts:
+        return
+    links = (min(kept), (row.record, row.anchor))
+    if links[0][0] in now.texts:
+        told, tells = (f"{path}#{anchor}" if anchor else path for path, anchor in links)
+        yield Finding(
+            f"{_PAGE}:{row.line}: {row.name}",
+            f"its link was `{told}` and now is `{tells}`",
+            "put it back; a link follows its record when that moves as it is, and a new record"
+            " needs a new row",
+        )
 
 
 def _lost(first: list[_Birth], row: Row, words: set[str]) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ("check_standing",)
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gate.finding import Finding
@@ -89,12 +90,7 @@ def _numbers(ledger: Ledger) -> Iterator[Finding]:
             )
         seen.setdefault(row.number, row)
         last[row.section] = row
-    for hole in sorted(set(range(min(numbers, default=1), top)) - set(numbers) - ledger.reserved):
-        yield Finding(
-            _PAGE,
-            f"DL-{hole} is a hole: no row has it, and the head does not name it",
-            f"give a new decision this number, or say in the head that {hole} stays unused",
-        )
+    yield from _holes(numbers, ledger.reserved)
     if ledger.next_number != free:
         told = f"names {ledger.next_number}" if ledger.next_number else "names no number"
         yield Finding(
@@ -102,6 +98,26 @@ def _numbers(ledger: Ledger) -> Iterator[Finding]:
             f"the head {told} as the next free one; it is {free}",
             f"write in the head: The next free number is {free}.",
         )
+
+
+def _holes(numbers: list[int], reserved: set[int]) -> Iterator[Finding]:
+    known = sorted(n for n in {*numbers, *reserved} if n >= min(numbers, default=1))
+    for before, after in pairwise(known):
+        first, last = before + 1, after - 1
+        if first == last:
+            yield Finding(
+                _PAGE,
+                f"DL-{first} is a hole: no row has it, and the head does not name it",
+                f"give a new decision this number, or say in the head that {first} stays unused",
+            )
+        elif first < last:
+            yield Finding(
+                _PAGE,
+                f"DL-{first} to DL-{last} are holes: no row has them, and the head does not name"
+                " them",
+                "give new decisions these numbers, or say in the head that"
+                f" {first} to {last} stay unused",
+            )
 
 
 def _supersessions(ledger: Ledger) -> Iterator[Finding]:
