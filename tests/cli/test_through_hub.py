@@ -60,7 +60,7 @@ def ended(*command: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.requirement("G-HUB-8")
-@pytest.mark.parametrize("by", ["unix", "grpc"])
+@pytest.mark.parametrize("by", ["unix", pytest.param("grpc", marks=pytest.mark.slow)])
 def test_tail_and_sessions_through_a_hub_are_those_at_its_log(
     folder: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
