@@ -41,7 +41,7 @@ test-all: $(VENV)/dev.stamp ## Run all tests, the long ones too
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) -m "" --timeout 900
 
 bench: $(VENV)/dev.stamp ## Measure, each figure as a ratio against its floor in the same run
-	$(BIN)/python tests/bench/bench.py
+	PYTHONPATH=tests $(BIN)/python tests/bench/bench.py
 
 check: lint types imports ledger proto-check proto-lint ## Run every check that is no test
 
