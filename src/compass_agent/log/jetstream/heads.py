@@ -8,9 +8,16 @@ from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from typing import Any
 
-from compass_agent.errors.codes import ErrorCode
-from compass_agent.log.epoch import EpochHead, Mark
-from compass_agent.wire import Answer, EndMark, GapReason, SessionMeta
+from compass_agent.log.epoch import EpochHead
+from compass_agent.log.values import (
+    answers_from_values,
+    answers_to_values,
+    end_from_values,
+    end_to_values,
+    marks_from_values,
+    marks_to_values,
+)
+from compass_agent.wire import SessionMeta
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,6 @@ class SessionState:
 def to_values(kept: KeptEpoch) -> list[object]:
     """Return what `from_values` takes."""
     head = kept.head
-    end = head.end
     return [
         head.epoch,
         [head.meta.title, head.meta.agent, head.meta.version],
@@ -87,9 +93,9 @@ def to_values(kept: KeptEpoch) -> list[object]:
         [head.through, head.last_priority, head.highest, head.trimmed, head.frames, kept.top],
         [head.state, int(head.sealed), int(head.resumed)],
         None if head.error is None else b64encode(head.error).decode("ascii"),
-        end and [end.state, end.reason, end.last_seq, end.prev_priority],
-        [[mark.first, mark.last, mark.reason] for mark in head.marks],
-        [_from_answer(answer) for answer in head.told],
+        end_to_values(head.end),
+        marks_to_values(head.marks),
+        answers_to_values(head.told),
     ]
 
 
@@ -111,33 +117,8 @@ def from_values(values: list[Any]) -> KeptEpoch:
         state=state,
         error=None if error is None else b64decode(error),
         resumed=bool(resumed),
-        end=None if end is None else EndMark(*end),
-        marks=tuple(Mark(first, last, GapReason(why)) for first, last, why in marks),
-        told=tuple(_to_answer(answer) for answer in told),
+        end=end_from_values(end),
+        marks=marks_from_values(marks),
+        told=answers_from_values(told),
     )
     return KeptEpoch(head, top)
-
-
-def _from_answer(answer: Answer) -> list[object]:
-    return [
-        answer.batch,
-        answer.last_priority,
-        answer.through,
-        answer.late_trace,
-        answer.missing_from,
-        int(answer.sealed),
-        answer.code,
-    ]
-
-
-def _to_answer(values: list[Any]) -> Answer:
-    batch, last_priority, through, late_trace, missing_from, sealed, code = values
-    return Answer(
-        batch,
-        last_priority,
-        through,
-        late_trace,
-        missing_from,
-        sealed=bool(sealed),
-        code=None if code is None else ErrorCode(code),
-    )

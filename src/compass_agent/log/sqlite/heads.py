@@ -7,9 +7,16 @@ __all__ = ("COLUMNS", "INSERT", "UPDATE", "from_row", "to_row")
 import json
 from typing import TYPE_CHECKING, Any
 
-from compass_agent.errors.codes import ErrorCode
-from compass_agent.log.epoch import EpochHead, Mark
-from compass_agent.wire import Answer, EndMark, GapReason, SessionMeta
+from compass_agent.log.epoch import EpochHead
+from compass_agent.log.values import (
+    answers_from_values,
+    answers_to_values,
+    end_from_values,
+    end_to_values,
+    marks_from_values,
+    marks_to_values,
+)
+from compass_agent.wire import SessionMeta
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,8 +51,7 @@ UPDATE = f"UPDATE epochs SET {', '.join(f'{name} = ?' for name in _NAMES)} WHERE
 
 def to_row(head: EpochHead) -> tuple[object, ...]:
     """Return the values of `COLUMNS`."""
-    end = head.end
-    finish = end and json.dumps([end.state, end.reason, end.last_seq, end.prev_priority])
+    end = end_to_values(head.end)
     return (
         head.epoch,
         head.meta.title,
@@ -63,9 +69,9 @@ def to_row(head: EpochHead) -> tuple[object, ...]:
         head.state,
         head.resumed,
         head.error,
-        finish,
-        json.dumps([[mark.first, mark.last, mark.reason] for mark in head.marks]),
-        json.dumps([_from_answer(answer) for answer in head.told]),
+        end and json.dumps(end),
+        json.dumps(marks_to_values(head.marks)),
+        json.dumps(answers_to_values(head.told)),
     )
 
 
@@ -89,24 +95,7 @@ def from_row(row: Sequence[Any]) -> EpochHead:
         state=state,
         error=error,
         resumed=bool(resumed),
-        end=None if finish is None else EndMark(*json.loads(finish)),
-        marks=tuple(Mark(first, last, GapReason(why)) for first, last, why in json.loads(marks)),
-        told=tuple(_to_answer(values) for values in json.loads(told)),
+        end=end_from_values(finish and json.loads(finish)),
+        marks=marks_from_values(json.loads(marks)),
+        told=answers_from_values(json.loads(told)),
     )
-
-
-def _from_answer(answer: Answer) -> list[object]:
-    return [
-        answer.batch,
-        answer.last_priority,
-        answer.through,
-        answer.late_trace,
-        answer.missing_from,
-        answer.sealed,
-        answer.code,
-    ]
-
-
-def _to_answer(values: list[Any]) -> Answer:
-    *counts, code = values
-    return Answer(*counts, code=None if code is None else ErrorCode(code))

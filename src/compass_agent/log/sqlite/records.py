@@ -11,7 +11,7 @@ __all__ = ("read_page", "store_frames", "weigh_frames")
 import struct
 from bisect import bisect_right
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from compass_agent.log.reading import PAGE_BYTES
 from compass_agent.wire import FrameRun
@@ -54,17 +54,6 @@ else 0 (empty: all are trace); the frames' bytes.
 """
 
 
-class _Run(NamedTuple):
-    """Frames in ascending order, column by column."""
-
-    seqs: Sequence[int]
-    frames: Sequence[bytes]
-    lanes: bytes
-
-    def part(self, first: int, end: int) -> _Run:
-        return _Run(self.seqs[first:end], self.frames[first:end], self.lanes[first:end])
-
-
 def store_frames(
     db: Connection, eid: int, priority: Frames, trace: Frames, *, before: EpochHead, through: int
 ) -> int:
@@ -79,18 +68,15 @@ def store_frames(
         through: The watermark behind them. Frames above it stand apart, because others will come
             between them.
     """
-    run = _in_order(priority, trace)
-    if not run.seqs:
+    run = _in_order(before.epoch, priority, trace)
+    if not run:
         return 0
     stored = 0
     if run.seqs[0] <= before.highest:
         run, stored = _merged(db, eid, run)
-    border = len(run.seqs)
-    if run.seqs[-1] > through:
-        border = next(place for place, seq in enumerate(run.seqs) if seq > through)
-    rows = [*_rows(eid, run.part(0, border)), *_rows(eid, run.part(border, len(run.seqs)))]
-    db.executemany(_INSERT, rows)
-    return len(run.seqs) - stored
+    border = bisect_right(run.seqs, through)
+    db.executemany(_INSERT, [*_rows(eid, run[:border]), *_rows(eid, run[border:])])
+    return len(run) - stored
 
 
 def read_page(
@@ -143,53 +129,50 @@ def weigh_frames(
                 yield seq, end - begin, bool(lanes) and lanes[number] == 1
 
 
-def _in_order(priority: Frames, trace: Frames) -> _Run:
+def _in_order(epoch: str, priority: Frames, trace: Frames) -> FrameRun:
     """Return the frames of both lanes by their places."""
-    if not priority:
-        seqs, frames = zip(*trace, strict=True) if trace else ((), ())
-        return _Run(seqs, frames, b"")
-    by_place = {seq: (seq, data, 0) for seq, data in trace}
-    by_place |= {seq: (seq, data, 1) for seq, data in priority}
+    if priority:
+        by_place = {seq: (seq, data, 0) for seq, data in trace}
+        by_place |= {seq: (seq, data, 1) for seq, data in priority}
+        return _sorted(epoch, by_place)
+    seqs, frames = zip(*trace, strict=True) if trace else ((), ())
+    return FrameRun(epoch, seqs, frames)
+
+
+def _sorted(epoch: str, by_place: dict[int, tuple[int, bytes, int]]) -> FrameRun:
     seqs, frames, lanes = zip(*(by_place[seq] for seq in sorted(by_place)), strict=True)
-    return _Run(seqs, frames, bytes(lanes))
+    return FrameRun(epoch, seqs, frames, bytes(lanes))
 
 
-def _merged(db: Connection, eid: int, run: _Run) -> tuple[_Run, int]:
+def _merged(db: Connection, eid: int, run: FrameRun) -> tuple[FrameRun, int]:
     """Take out the records that `run` meets; return both together, and how many frames they had.
 
     What was stored first stays.
     """
     place = (eid, run.seqs[0], run.seqs[-1])
-    rows: list[_Row] = db.execute(_OVERLAPPING, place).fetchall()
-    if not rows:
+    stored = [
+        item for row in db.execute(_OVERLAPPING, place).fetchall() for item in _run(run.epoch, row)
+    ]
+    if not stored:
         return run, 0
     db.execute(_REMOVE, place)
-    by_place = {
-        seq: (seq, data, lane)
-        for seq, data, lane in zip(
-            run.seqs, run.frames, run.lanes or bytes(len(run.seqs)), strict=True
-        )
-    }
-    stored = 0
-    for row in rows:
-        for item in _items("", row):
-            by_place[item.seq] = (item.seq, item.data, int(item.priority))
-            stored += 1
-    seqs, frames, lanes = zip(*(by_place[seq] for seq in sorted(by_place)), strict=True)
-    return _Run(seqs, frames, bytes(lanes)), stored
+    by_place = {item.seq: (item.seq, item.data, int(item.priority)) for item in [*run, *stored]}
+    return _sorted(run.epoch, by_place), len(stored)
 
 
-def _rows(eid: int, run: _Run) -> Iterator[tuple[int, int, int, int, bytes, bytes, bytes, bytes]]:
+def _rows(
+    eid: int, run: FrameRun
+) -> Iterator[tuple[int, int, int, int, bytes, bytes, bytes, bytes]]:
     """Yield the rows that hold `run`."""
-    count = len(run.seqs)
+    count = len(run)
     if not count:
         return
     first, last = run.seqs[0], run.seqs[-1]
     ends = list(accumulate(map(len, run.frames)))
     large = count > _MOST_FRAMES or ends[-1] > _MOST_BYTES or last - first >= _LONGEST_SPAN
     if large and count > 1:
-        yield from _rows(eid, run.part(0, count // 2))
-        yield from _rows(eid, run.part(count // 2, count))
+        yield from _rows(eid, run[: count // 2])
+        yield from _rows(eid, run[count // 2 :])
         return
     offsets = b""
     if last - first != count - 1:
@@ -199,7 +182,7 @@ def _rows(eid: int, run: _Run) -> Iterator[tuple[int, int, int, int, bytes, byte
     yield eid, first, last, count, offsets, packed, lanes, b"".join(run.frames)
 
 
-def _items(epoch: str, row: _Row) -> FrameRun:
+def _run(epoch: str, row: _Row) -> FrameRun:
     first, last, offsets, ends, lanes, data = row
     return FrameRun(epoch, _places(first, last, offsets), _cut(data, ends), lanes)
 
