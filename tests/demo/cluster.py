@@ -8,7 +8,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -62,17 +61,18 @@ async def read(session: str, log: str) -> tuple[dict[int, bytes], int, int]:
     return urgent, trace, lost
 
 
-def until(seconds: float) -> None:
-    """Let the agents go on until then; a tail prints meanwhile."""
-    wait = seconds - time.monotonic()
-    if wait > 0:
-        subprocess.run([sys.executable, "-c", f"import time; time.sleep({wait})"], check=True)
+def first_words(session: str, log: str) -> None:
+    """Wait until the session says something, for half a minute at most."""
+    command = [str(COMPASS), "tail", session, "--log", log, "--wait", "30", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as tail:
+        assert tail.stdout is not None
+        assert tail.stdout.readline(), f"{session} says nothing"
+        tail.kill()
 
 
 def play(folder: Path, cluster: NatsCluster) -> bool:
     """Run all of it; tell whether nothing was lost."""
     log = cluster.log_url(STREAM)
-    began = time.monotonic()
     with serving("--log", log, "--unix", str(folder / "a" / "s")) as (_, (near,)):
         agents: list[subprocess.Popen[bytes]] = []
         with serving("--log", log, "--unix", str(folder / "b" / "s")) as (doomed, (far,)):
@@ -82,11 +82,12 @@ def play(folder: Path, cluster: NatsCluster) -> bool:
                 way = near if number % 2 else far
                 command = recorded(session, way, "--pace", "--within", WITHIN, "--quiet")
                 agents.append(subprocess.Popen(command))
-            until(began + 4)
+            for session, way in zip(RECORDINGS, (far, near, far, near), strict=True):
+                first_words(session, way)
             leader = anyio.run(cluster.leader, STREAM)
             say(f"kill -9 of the leader, {leader.url}")
             leader.kill()
-            until(began + 14)
+            print(f"    {anyio.run(cluster.leader, STREAM).url} leads now", flush=True)
             say("The server comes back; kill -9 of a hub")
             leader.start()
             doomed.kill()

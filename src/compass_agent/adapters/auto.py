@@ -8,11 +8,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from compass_agent.adapters.detect import detect
+from compass_agent.adapters.failures import exit_without_secrets
 from compass_agent.adapters.lines import Line, LineSplitter
 from compass_agent.adapters.reading import json_object
-from compass_agent.adapters.texts import excerpt, tail
-from compass_agent.errors.redaction import redact
-from compass_agent.errors.shapes import valid_text
+from compass_agent.adapters.texts import excerpt
 from compass_agent.events.classes import AgentExited, InnerEvent, Noticed
 
 if TYPE_CHECKING:
@@ -159,11 +158,11 @@ class Adapter:
             return events + self._inner.end(exit_code, stderr_tail, stopped_by, start_failure)
         exited = AgentExited(
             exit_code=exit_code,
-            stderr_tail=tail(stderr_tail, self._secrets),
-            start_failure=redact(valid_text(start_failure), self._secrets),
+            stderr_tail=stderr_tail,
+            start_failure=start_failure,
             stopped_by=stopped_by,
         )
-        return [*events, exited]
+        return [*events, exit_without_secrets(exited, self._secrets)]
 
     def _known(self, line: object, number: int) -> bool:
         name = detect(line) if self._looks else None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ("FailureCleaner",)
+__all__ = ("FailureCleaner", "exit_without_secrets")
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from compass_agent.adapters.texts import tail
 from compass_agent.errors.failure import describe_failure
 from compass_agent.errors.redaction import redact
+from compass_agent.errors.shapes import valid_text
 from compass_agent.events.classes import (
+    AgentExited,
     Failure,
     InnerEvent,
     MessageEnded,
@@ -29,6 +32,15 @@ _SILENT = "__omp.silent_abort__"
 # The same failure comes four times and more in a row, with up to 100 KB of text.
 _MOST_KEPT = 8
 _NO_FAILURE = range(200, 300)
+
+
+def exit_without_secrets(exited: AgentExited, secrets: Iterable[str]) -> AgentExited:
+    """Return the event with its texts cut to what is shown, and masked."""
+    return replace(
+        exited,
+        stderr_tail=tail(exited.stderr_tail, secrets),
+        start_failure=redact(valid_text(exited.start_failure), secrets),
+    )
 
 
 class FailureCleaner:

@@ -7,12 +7,11 @@ __all__ = ("ObjectAdapter", "number_of", "text_of", "title_of")
 import json
 from typing import TYPE_CHECKING
 
-from compass_agent.adapters.failures import FailureCleaner
+from compass_agent.adapters.failures import FailureCleaner, exit_without_secrets
 from compass_agent.adapters.lines import LARGEST_LINE
 from compass_agent.adapters.reading import ObjectReader, ReadObject
 from compass_agent.adapters.surrogates import DeltaJoiner
-from compass_agent.adapters.texts import excerpt, tail
-from compass_agent.errors.redaction import redact
+from compass_agent.adapters.texts import excerpt
 from compass_agent.errors.shapes import valid_text
 from compass_agent.events.classes import (
     AgentExited,
@@ -107,13 +106,13 @@ class ObjectAdapter:
         events += self._flushed()
         exited = AgentExited(
             exit_code=exit_code,
-            stderr_tail=tail(stderr_tail, self._secrets),
+            stderr_tail=stderr_tail,
             cut_line=cut,
-            start_failure=redact(valid_text(start_failure), self._secrets),
+            start_failure=start_failure,
             stopped_by=stopped_by,
             unfinished=self._working,
         )
-        return [*self._cleaned(events), exited]
+        return [*self._cleaned(events), exit_without_secrets(exited, self._secrets)]
 
     def _object(self, value: Mapping[str, object], kind: str) -> list[InnerEvent] | None:
         """Return the events of one object; None when it is not known."""

@@ -12,12 +12,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compass_agent.adapters.chunks import ChunkAssembler, ChunkError
-from compass_agent.adapters.failures import FailureCleaner
+from compass_agent.adapters.failures import FailureCleaner, exit_without_secrets
 from compass_agent.adapters.lines import LARGEST_LINE
 from compass_agent.adapters.reading import ObjectReader, ReadObject, json_object
 from compass_agent.adapters.surrogates import DeltaJoiner
-from compass_agent.adapters.texts import says_shortened, tail
-from compass_agent.errors.redaction import redact
+from compass_agent.adapters.texts import says_shortened
 from compass_agent.errors.shapes import as_object, valid_text
 from compass_agent.events.classes import (
     AgentExited,
@@ -96,12 +95,12 @@ class Adapter:
         events += self._flushed()
         exited = AgentExited(
             exit_code=exit_code,
-            stderr_tail=tail(stderr_tail, self._secrets),
+            stderr_tail=stderr_tail,
             cut_line=cut,
-            start_failure=redact(valid_text(start_failure), self._secrets),
+            start_failure=start_failure,
             stopped_by=stopped_by,
         )
-        return [*events, exited]
+        return [*events, exit_without_secrets(exited, self._secrets)]
 
     def _events(self, reads: list[ReadObject | Noticed]) -> list[InnerEvent]:
         events: list[InnerEvent] = []

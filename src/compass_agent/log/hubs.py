@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-__all__ = ("TokenRefusedError", "hub_way", "read_token")
+__all__ = ("CHANNEL_OPTIONS", "LARGEST_MESSAGE", "TokenRefusedError", "hub_way", "read_token")
 
 import os
 import re
 from pathlib import Path
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+
+LARGEST_MESSAGE = 64 * 1024 * 1024
+"""What a hub and its clients take in one message, in bytes."""
+
+CHANNEL_OPTIONS = (
+    ("grpc.max_receive_message_length", LARGEST_MESSAGE),
+    # A hub that came back is found again within two seconds.
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.min_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 2_000),
+    # A hub that no longer answers is noticed, also while nothing is said.
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.enable_retries", 0),
+    ("grpc.default_authority", "compass"),
+)
+"""How gRPC's clients keep their connection to a hub, writers and readers alike."""
 
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{16,512}", re.ASCII)
 

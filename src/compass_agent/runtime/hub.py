@@ -17,6 +17,7 @@ import anyio
 from grpc import aio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.log.hubs import LARGEST_MESSAGE
 from compass_agent.services.connections import break_off
 from compass_agent.services.grpc import Catalog, Guard, Subscribers
 from compass_agent.services.sockets import owned_socket, place_taken
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from compass_agent.log import SessionLog
 
 _OPTIONS = (
-    ("grpc.max_send_message_length", 64 * 1024 * 1024),
-    ("grpc.max_receive_message_length", 64 * 1024 * 1024),
+    ("grpc.max_send_message_length", LARGEST_MESSAGE),
+    ("grpc.max_receive_message_length", LARGEST_MESSAGE),
     # Two hubs on one port would each get some of the calls.
     ("grpc.so_reuseport", 0),
     # Streams may be idle for hours: pings keep them, and are never held against who sends them.

@@ -12,9 +12,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.frames import Cursor, check_session_id
-from compass_agent.services.requests import MAX_LIMIT
+from compass_agent.frames import Cursor
+from compass_agent.services.requests import check_page
 from compass_agent.view.entries import Ended, Entry, Missing, StateChange
 from compass_agent.view.fold import Folder
 from compass_agent.view.kinds import ALWAYS, kind_of_entry
@@ -75,9 +74,7 @@ async def read_entries(
         OperationError: `unsupported_input` (a limit that is not taken, both `after` and `before`,
             no session id), or as the log's `read` does.
     """
-    check_session_id(session)
-    if not 1 <= limit <= MAX_LIMIT or (after is not None and before is not None):
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+    check_page(session, after=after, before=before, limit=limit)
     folder, read = Folder(), None
     pages = log.read(session, follow=False, page_frames=_PAGE_FRAMES)
     async with aclosing(pages):

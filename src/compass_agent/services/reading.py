@@ -12,9 +12,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.frames import Cursor, check_session_id, event_kind
-from compass_agent.services.requests import MAX_LIMIT
+from compass_agent.frames import Cursor, event_kind
+from compass_agent.services.requests import check_page
 from compass_agent.services.sessions import find_session
 from compass_agent.wire import End, FrameItem, Gap, Reset, ResetReason, decode_frame
 
@@ -82,9 +81,7 @@ async def read_session(
         OperationError: `unsupported_input` (a limit that is not taken, both `after` and `before`,
             no session id), or as the log's `read` does.
     """
-    check_session_id(session)
-    if not 1 <= limit <= MAX_LIMIT or (after is not None and before is not None):
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+    check_page(session, after=after, before=before, limit=limit)
     page = _Pager(log, session, limit, frozenset(kinds))
     if after is not None:
         return await page.forwards(None if after == START else after)

@@ -10,13 +10,15 @@ __all__ = (
     "MAX_LIMIT",
     "InvalidRequestError",
     "Issue",
+    "check_page",
     "kind_from_text",
     "state_from_text",
 )
 
 from dataclasses import dataclass
 
-from compass_agent.frames import AgentSessionState, SessionEvent
+from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.frames import AgentSessionState, SessionEvent, check_session_id
 from compass_agent.wire.malformed import MalformedRequestError
 
 MAX_LIMIT = 1_000
@@ -48,6 +50,18 @@ class InvalidRequestError(MalformedRequestError):
     def __init__(self, *issues: Issue) -> None:
         super().__init__("; ".join(f"{issue.path}: {issue.message}" for issue in issues))
         self.issues = issues
+
+
+def check_page(session: str, *, after: object, before: object, limit: int) -> None:
+    """Check what a page is asked for with, whatever it is a page of.
+
+    Raises:
+        OperationError: `unsupported_input` (a limit that is not taken, both `after` and `before`,
+            no session id).
+    """
+    check_session_id(session)
+    if not 1 <= limit <= MAX_LIMIT or (after is not None and before is not None):
+        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
 
 
 def kind_from_text(text: str, path: str = "kind") -> str:

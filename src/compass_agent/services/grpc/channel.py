@@ -10,26 +10,11 @@ import grpc
 from grpc import aio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.log.hubs import CHANNEL_OPTIONS
 from compass_agent.wire.status import STATUS_DETAILS, failure_from_details
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-_OPTIONS = (
-    ("grpc.max_receive_message_length", 64 * 1024 * 1024),
-    # A hub that came back is found again within two seconds.
-    ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 50),
-    ("grpc.max_reconnect_backoff_ms", 2_000),
-    # A hub that no longer answers is noticed, also while there is nothing to read.
-    ("grpc.keepalive_time_ms", 20_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.enable_retries", 0),
-    ("grpc.default_authority", "compass"),
-)
 
 # What a status means that came without details: from something between, or from gRPC itself.
 _MEANINGS = {
@@ -45,7 +30,7 @@ _MEANINGS = {
 
 def hub_channel(target: str) -> aio.Channel:
     """Return a channel to the hub at `target`. It connects when it is used."""
-    return aio.insecure_channel(target, options=_OPTIONS)
+    return aio.insecure_channel(target, options=CHANNEL_OPTIONS)
 
 
 def failure_of(error: grpc.RpcError) -> OperationError:

@@ -9,7 +9,7 @@ import secrets
 import time
 from contextlib import aclosing
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from compass_agent.services.http.streams import Streams
 
 HEALTH = "/healthz"
+
+_P = TypeVar("_P")
 
 _SESSION = "/v1/sessions/{session}"
 _BOARD_EVERY_S = 0.5
@@ -114,24 +116,20 @@ class Routes:
         return _json(detail_to_dict(await get_session(self._log, _name(request))))
 
     async def _frames(self, request: Request) -> Response:
-        query = Query(request, "after", "before", "limit", "kind")
-        after, before = query.cursor_or_start("after"), query.cursor("before")
-        limit, kinds = query.number("limit", 100), query.words("kind", kind_from_text)
-        query.check()
-        page = await read_session(
-            self._log, _name(request), after=after, before=before, limit=limit, kinds=kinds
-        )
-        return _json(frames_to_dict(page))
+        return _json(frames_to_dict(await self._page(request, read_session)))
 
     async def _items(self, request: Request) -> Response:
+        return _json(entries_to_dict(await self._page(request, read_entries)))
+
+    async def _page(self, request: Request, read: Callable[..., Awaitable[_P]]) -> _P:
+        """Return the page that the query asks `read` for."""
         query = Query(request, "after", "before", "limit", "kind")
         after, before = query.cursor_or_start("after"), query.cursor("before")
         limit, kinds = query.number("limit", 100), query.words("kind", kind_from_text)
         query.check()
-        page = await read_entries(
+        return await read(
             self._log, _name(request), after=after, before=before, limit=limit, kinds=kinds
         )
-        return _json(entries_to_dict(page))
 
     async def _transcript(self, request: Request) -> Response:
         query = Query(request, "format")

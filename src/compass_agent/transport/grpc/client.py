@@ -15,7 +15,7 @@ import grpc
 from grpc import aio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.log.hubs import hub_way
+from compass_agent.log.hubs import CHANNEL_OPTIONS, LARGEST_MESSAGE, hub_way
 from compass_agent.wire import Answer, Batch, SessionMeta
 from compass_agent.wire.publish import PUBLISH_FRAME, answer_from_bytes, request_to_bytes
 
@@ -25,25 +25,12 @@ if TYPE_CHECKING:
     _Call: TypeAlias = aio.StreamStreamCall[bytes, bytes]
     _Publish: TypeAlias = aio.StreamStreamMultiCallable[bytes, bytes]
 
-_LARGEST_MESSAGE = 64 * 1024 * 1024
 _PROBE_S = 1.0
 
 _OPTIONS = (
+    *CHANNEL_OPTIONS,
     # What is too large is refused below: gRPC would end the call without saying why.
     ("grpc.max_send_message_length", -1),
-    ("grpc.max_receive_message_length", _LARGEST_MESSAGE),
-    # A hub that came back is found again within two seconds.
-    ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 50),
-    ("grpc.max_reconnect_backoff_ms", 2_000),
-    # A hub that no longer answers is noticed, also while there is nothing to publish.
-    ("grpc.keepalive_time_ms", 20_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.use_local_subchannel_pool", 1),
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.enable_retries", 0),
-    ("grpc.default_authority", "compass"),
 )
 
 # Answers by which a batch is refused for good; with any other code nothing became of it.
@@ -178,7 +165,7 @@ class GrpcTransport:
 
     async def _exchange(self, call: _Call, request: bytes) -> bytes:
         """Send one message and return the one that answers it."""
-        if len(request) > _LARGEST_MESSAGE:
+        if len(request) > LARGEST_MESSAGE:
             raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
         try:
             await call.write(request)
