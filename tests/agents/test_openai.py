@@ -34,7 +34,7 @@ async def chat(stage: Stage) -> AsyncGenerator[Any, None]:
             request = create(model="m", messages=messages, tools=tools, stream=True)
             async for event in run.request(stage.watch(request)):
                 yield event
-            if not run.calls:
+            if not run.goes_on:
                 return
             asked = [
                 {
@@ -63,7 +63,7 @@ async def responses(stage: Stage) -> AsyncGenerator[Any, None]:
             request = provider.responses.create(model="m", input=told, tools=tools, stream=True)
             async for event in run.request(stage.watch(request)):
                 yield event
-            if not run.calls:
+            if not run.goes_on:
                 return
             for call in run.calls:
                 said = await stage.weather(json.loads(call.arguments)["city"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 __all__ = ("arguments_of", "entries", "name_of", "number", "part", "plain", "text")
 
 import json
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING
 
 from compass_agent.errors.foreign import attribute, called
@@ -50,7 +51,11 @@ def plain(value: object) -> object:
     """Return an SDK's object as plain data where it can be, so that it reads as such."""
     if is_list(value):
         return [plain(item) for item in value]
-    made = value if is_object(value) else called(value, "model_dump")
+    if is_object(value):
+        return value
+    made = called(value, "model_dump")
+    if not is_object(made) and is_dataclass(value) and not isinstance(value, type):
+        made = {each.name: plain(attribute(value, each.name)) for each in fields(value)}
     return made if is_object(made) else value
 
 

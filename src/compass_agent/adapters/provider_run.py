@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _FILTERED = "The provider's filter stopped the answer"
 _FILTERS = frozenset({"content_filter", "refusal"})
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
+_PAUSED = frozenset({"pause_turn"})
 _HANDED_OVER = "Handed over to the host"
 
 
@@ -45,11 +46,13 @@ class ProviderRun(Telling):
 
     Attributes:
         calls: The tools that the last answer asks for.
+        goes_on: The last answer was not the end: it asks for tools, or to be continued.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__(secrets)
         self.calls: list[ToolCall] = []
+        self.goes_on = False
         self._reason = ""
         self._unknown: set[str] = set()
 
@@ -73,7 +76,7 @@ class ProviderRun(Telling):
 
     def begin(self) -> list[InnerEvent]:
         """Begin a request; `feed` does so by itself when none has begun."""
-        self.calls, self._reason = [], ""
+        self.calls, self.goes_on, self._reason = [], False, ""
         self._forget()
         return self._start_message()
 
@@ -92,13 +95,14 @@ class ProviderRun(Telling):
     def end(self) -> list[InnerEvent]:
         """Return the events of the stream's end, which is a success only when the answer said so.
 
-        The run goes on when the answer asks for tools.
+        A run that goes on is not over.
         """
         if not self._reason or not self._working:
             return []
         if self._reason in _FILTERS:
             return self._fail(Failure(aborted=False, message=_FILTERED, code=self._reason))
-        if self.calls:
+        if self.calls or self._reason in _PAUSED:
+            self.goes_on = True
             return self._end_message("toolUse")
         ended = self._end_message("length" if self._reason in _CUT else "stop")
         return [*ended, *self._succeed()]
@@ -116,7 +120,7 @@ class ProviderRun(Telling):
 
     def hand_over(self) -> list[InnerEvent]:
         """Return the end of a run whose tools are not told: nobody knows how they end."""
-        if not self.calls:
+        if not self.goes_on:
             return []
         ended = [self.ended(call, _HANDED_OVER) for call in self.calls]
         return [*ended, *self._succeed()]
