@@ -98,7 +98,7 @@ def chunk(delta: dict[str, Any], reason: str | None = None, index: int = 0) -> d
 
 def test_an_answer_that_the_filter_stopped_has_failed() -> None:
     stopped = "ERROR - The provider's filter stopped the answer"
-    assert stopped in openai_run(chunk({"content": "Hel"}), chunk({}, "content_filter"))
+    assert stopped in openai_run(chunk({"content": "Good"}), chunk({}, "content_filter"))
     incomplete = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
     assert stopped in openai_run({"type": "response.incomplete", "response": incomplete})
     run = anthropic.Run()
@@ -108,7 +108,7 @@ def test_an_answer_that_the_filter_stopped_has_failed() -> None:
 
 def test_an_answer_that_was_cut_at_its_limit_says_so() -> None:
     cut = "notice The answer was cut at the token limit"
-    assert cut in openai_run(chunk({"content": "Hel"}), chunk({}, "length"))
+    assert cut in openai_run(chunk({"content": "Good"}), chunk({}, "length"))
     incomplete = {"incomplete_details": {"reason": "max_output_tokens"}}
     assert cut in openai_run({"type": "response.incomplete", "response": incomplete})
 
