@@ -74,6 +74,13 @@ def publishing_to_nats() -> list[Row]:
     return publish_rows()
 
 
+def memory_of_nats() -> list[Row]:
+    """What tails and idle sessions cost a server."""
+    from nats_memory import memory_rows  # noqa: PLC0415 - as above
+
+    return memory_rows()
+
+
 def p99_ms(seconds: list[float]) -> float:
     """The milliseconds within which 99 of 100 came."""
     return sorted(seconds)[len(seconds) * 99 // 100] * 1e3
@@ -90,6 +97,7 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
     "append": lambda: [append_row()],
     "read": lambda: [read_row()],
     "nats": publishing_to_nats,
+    "nats-memory": memory_of_nats,
     "sessions": lambda: [many_sessions_row()],
     "log": large_log_rows,
     "sse": lambda: [event_stream_row()],
