@@ -303,6 +303,26 @@ async def test_a_run_of_openai_agents_that_is_left_early_is_cancelled() -> None:
     assert (run.cancelled, run.closed) == (1, 1)
 
 
+@pytest.mark.requirement("G-AGENT-3")
+async def test_what_a_run_of_openai_agents_raises_is_told_once_and_handed_on() -> None:
+    failure = RuntimeError("the run broke: response.failed")
+
+    class Failing(Endless):
+        async def stream(self) -> AsyncIterator[dict[str, Any]]:
+            error = {"code": "server_is_overloaded", "message": "Overloaded"}
+            yield agents_events("response.failed", response={"error": error})
+            raise failure
+
+        def stream_events(self) -> Any:
+            return self.stream()
+
+    with capture_frames() as frames, pytest.raises(RuntimeError) as raised:
+        async with open_session("s1") as session:
+            await session.drive(openai_agents.events(Failing()))
+    assert raised.value is failure
+    assert [(error.message, error.status) for error in frames.errors()] == [("Overloaded", 503)]
+
+
 def test_what_a_tool_of_pydantic_ai_adds_is_told_with_its_call() -> None:
     adapter = pydantic_ai.Adapter()
     call = {"tool_name": "edit", "tool_call_id": "c1", "args": '{"path": "a.txt"}'}
