@@ -97,9 +97,15 @@ async def test_a_stop_is_never_a_failure(agent: Agent, provider: Provider, stop_
     await check_stops(agent, provider, stop_at)
 
 
-@pytest.mark.parametrize("stop_at", [at for at in STOPS if at != "while connecting"])
+@pytest.mark.parametrize("stop_at", STOPS)
 async def test_a_stop_by_its_own_means_is_never_a_failure(provider: Provider, stop_at: str) -> None:
     await check_stops(Agent("", by_itself), provider, stop_at)
+
+
+async def test_a_stop_by_its_own_means_is_handed_on(provider: Provider) -> None:
+    played = await play(by_itself, provider, "hold-deltas", stop_at="between deltas")
+    assert isinstance(played.raised, ai.exceptions.RunCancelled)
+    assert [error.message for error in played.frames.errors()] == [str(played.raised)]
 
 
 def driven(model: Any, *, tools: list[Callable[..., Any]] | None = None) -> list[str]:
