@@ -354,7 +354,12 @@ _UNKNOWN = Advice(
 
 
 def advise(failure: FailureDetail) -> Advice:
-    """Return what to make of `failure`. The first rule that fits counts."""
+    """Return what to make of `failure`. The first rule that fits counts.
+
+    >>> from compass_agent.errors import advise, describe_failure
+    >>> advise(describe_failure(ConnectionRefusedError())).title
+    'Connection lost'
+    """
     facts = _Facts(
         status=failure.status,
         code=_NOT_ALPHANUMERIC.sub("", (failure.code or "").lower()),
