@@ -5,7 +5,7 @@ Pure: it is worked out from the failure alone, the same for every reader, and is
 
 from __future__ import annotations
 
-__all__ = ("Advice", "advise")
+__all__ = ("ALL_ADVICE", "Advice", "advise")
 
 import re
 from dataclasses import dataclass
@@ -351,6 +351,9 @@ _UNKNOWN = Advice(
     retryable=None,
     guidance="The message says what is known. Trying again may help.",
 )
+
+ALL_ADVICE = (*(advice for _, advice in _RULES), _UNKNOWN)
+"""All that `advise` ever returns, in the order in which it looks."""
 
 
 def advise(failure: FailureDetail) -> Advice:
