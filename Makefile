@@ -9,7 +9,7 @@ TEST_WORKERS ?= auto
 SPHINX := --quiet --fail-on-warning --keep-going --nitpicky -c docs -d build/doctrees
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo demo-cluster test test-all bench check docs lint types imports ledger proto-gen proto-check proto-lint fmt lock clean
+.PHONY: help setup setup-run demo demo-cluster test test-all bench bench-page check docs lint types imports ledger proto-gen proto-check proto-lint fmt lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,11 @@ test-all: $(VENV)/dev.stamp ## Run all tests, the long ones too
 
 bench: $(VENV)/dev.stamp ## Measure, each figure as a ratio against its floor in the same run
 	PYTHONPATH=tests $(BIN)/python tests/bench/bench.py
+
+bench-page: $(VENV)/dev.stamp ## Measure, and write docs/performance.md from it
+	@mkdir -p build
+	-PYTHONPATH=tests $(BIN)/python tests/bench/bench.py --json build/bench.json
+	PYTHONPATH=tests $(BIN)/python tests/bench/page.py build/bench.json
 
 check: lint types imports ledger proto-check proto-lint docs ## Run every check that is no test
 

@@ -82,7 +82,7 @@ def test_a_table_of_the_page_is_what_the_code_says(name: str) -> None:
 
 
 def test_the_contract_names_the_kinds_that_there_are() -> None:
-    names = [name.removeprefix("SESSION_ERROR_KIND_") for name in SessionErrorKind.keys()]
+    names = [name.removeprefix("SESSION_ERROR_KIND_") for name in dict(SessionErrorKind.items())]
     assert [row.split("`")[1] for row in kinds().splitlines()[2:]] == names
 
 
