@@ -54,6 +54,7 @@ check: lint types imports ledger proto-check proto-lint docs ## Run every check 
 docs: $(VENV)/dev.stamp ## Make the documents a site in build/site, strictly, and run its examples
 	$(BIN)/python -m sphinx $(SPHINX) . build/site
 	$(BIN)/python -m sphinx $(SPHINX) -b doctest . build/doctest
+	@echo build/site/index.html
 
 lint: $(VENV)/dev.stamp ## Style, format, spelling
 	$(BIN)/ruff check .

@@ -38,7 +38,6 @@ nitpick_ignore = [
         "Answer",
         "Batch",
         "Durability",
-        "InnerEvent",
         "Item",
         "Journal",
         "Mapping[str",
@@ -50,7 +49,7 @@ nitpick_ignore = [
         "tuple[str",
     )
 ]
-nitpick_ignore_regex = [("py:class", r"compass_subscriber\..*|\w+\.ValueType")]
+nitpick_ignore_regex = [("py:class", r"compass_subscriber\..*|(\w+\.)*ValueType")]
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4

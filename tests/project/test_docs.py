@@ -6,8 +6,8 @@ Fenced blocks have these kinds, and no shell kind besides:
                  holds a copy of tests/data; a command that ends in `# exit N` ends with status N,
                  any other with 0; what stands between commands is sample output. `make TARGET` is
                  not run, its target is looked up; lines that begin with NOT_RUN are not run.
-    ```python    a whole program; runs in a process of its own, in a folder like that. One whose first
-                 line is `# NAME.py` is there under that name for the page's commands.
+    ```python    a whole program; runs in a process of its own, in a folder like that. One that
+                 begins with `# NAME.py` is there under that name for the page's commands.
     ```text      anything else that is to be read only.
 """
 

@@ -1,0 +1,129 @@
+"""`make docs` makes a site that is whole, that fetches nothing, and that shows all public names."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+API = sorted(path.stem for path in (ROOT / "docs/api").glob("*.rst"))
+# Public, and shown in the module that they are of.
+ELSEWHERE = {
+    "compass_agent": {"ErrorCode", "OperationError", "__version__"},
+    "compass_agent.client": {"Cursor"},
+}
+FETCHED = {"src", "srcset", "poster", "data", "background", "action", "formaction", "manifest"}
+FOREIGN = re.compile(r"(?:https?:|wss?:|^)//", re.IGNORECASE)
+OF_STYLES = re.compile(r"""url\(\s*["']?\s*([^)"']*)|@import\s+["']([^"']*)""", re.IGNORECASE)
+OF_SCRIPTS = re.compile(r"""(?:fetch|import|importScripts|open)\(\s*[`"'](https?:|wss?:)?//""")
+
+
+class Fetched(HTMLParser):
+    """Gathers the addresses that a browser fetches by itself when it shows a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            is_fetched = name in FETCHED or (name == "href" and tag in {"link", "base", "use"})
+            if is_fetched and value:
+                self.addresses.append(value)
+
+
+def of_styles(text: str) -> list[str]:
+    return [one or other for one, other in OF_STYLES.findall(text)]
+
+
+def fetched(path: Path) -> list[str]:
+    """Return what a file of the site makes a browser fetch from other hosts."""
+    text = path.read_text("utf-8", errors="replace")
+    if path.suffix == ".js":
+        return [match[0] for match in OF_SCRIPTS.finditer(text)]
+    addresses = of_styles(text) if path.suffix in {".css", ".html", ".svg"} else []
+    if path.suffix == ".html":
+        page = Fetched()
+        page.feed(text)
+        addresses += page.addresses
+    return [address for address in addresses if FOREIGN.match(address.strip())]
+
+
+def options() -> list[str]:
+    """Return the options that `make docs` gives to Sphinx, but for the places it writes to."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    line = re.search(r"^SPHINX := (.*) -d build/doctrees$", makefile, re.MULTILINE)
+    assert line
+    return shlex.split(line[1])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, made as strictly as `make docs` does."""
+    folder = tmp_path_factory.mktemp("site")
+    places = ["-d", str(folder / "doctrees"), ".", str(folder / "site")]
+    command = [sys.executable, "-m", "sphinx", *options(), *places]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+    return folder / "site"
+
+
+def test_the_build_is_strict() -> None:
+    assert {"--fail-on-warning", "--keep-going", "--nitpicky"} <= set(options())
+
+
+@pytest.mark.slow
+def test_no_page_fetches_anything_from_another_host(site: Path) -> None:
+    files = [path for path in site.rglob("*") if path.suffix in {".html", ".css", ".js", ".svg"}]
+    assert len(files) > 40
+    found = {path.relative_to(site).as_posix(): fetched(path) for path in files}
+    assert {name: addresses for name, addresses in found.items() if addresses} == {}
+
+
+@pytest.mark.slow
+def test_the_top_of_the_site_leads_to_its_first_page(site: Path) -> None:
+    leads = re.search(r'url=([^"]+)"', (site / "index.html").read_text("utf-8"))
+    assert leads
+    assert (site / leads[1]).is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", API)
+def test_the_page_of_a_module_shows_what_it_exports(module: str, site: Path) -> None:
+    name = module if module == "compass_agent" else f"compass_agent.{module}"
+    page = (site / f"docs/api/{module}.html").read_text("utf-8")
+    shown = set(re.findall(rf'id="{re.escape(name)}\.(\w+)"', page))
+    exported = set(importlib.import_module(name).__all__)
+    assert exported - shown == ELSEWHERE.get(name, set())
+
+
+@pytest.mark.parametrize(
+    ("file", "found"),
+    [
+        ("a.html", '<link rel="stylesheet" href="https://fonts.example/a.css">'),
+        ("b.html", '<script src="//cdn.example/a.js"></script>'),
+        ("c.html", '<p style="background: url(https://example.com/a.png)">x</p>'),
+        ("d.html", '<img alt="" src="HTTP://example.com/a.png">'),
+        ("e.css", '@import "https://fonts.example/a.css";'),
+        ("f.css", "a { src: url( '//fonts.example/a.woff' ) }"),
+        ("g.js", 'fetch("https://example.com/a.json")'),
+    ],
+)
+def test_what_another_host_would_be_asked_for_is_found(
+    file: str, found: str, tmp_path: Path
+) -> None:
+    (tmp_path / file).write_text(found, "utf-8")
+    assert len(fetched(tmp_path / file)) == 1
+
+
+def test_links_to_follow_and_files_of_the_site_are_no_matter(tmp_path: Path) -> None:
+    page = '<a href="https://example.com">x</a><script src="_static/a.js"></script>'
+    (tmp_path / "a.html").write_text(page, "utf-8")
+    assert fetched(tmp_path / "a.html") == []
