@@ -21,6 +21,10 @@ class Note(NamedTuple):
 
 _BARE = "a publisher of as many bytes to the same server, which waits for each answer"
 _THREADS = "A record costs two changes of thread on top of its round trip."
+_SOCKET = "frames with their length before them, 64 a write, over a plain socket of that kind"
+_RELAY = "a process that relays frames between two such sockets and inserts them on the way"
+_FIRST = "encoding for the first reader; the bytes are kept while others come for the same page"
+_PYTHON = "a Python that does nothing; the limit is 150 ms, as a ratio"
 
 NOTES = {
     "feed of a text delta": Note(
@@ -28,19 +32,38 @@ NOTES = {
         "A third is building and serialising, as in the floor; more than a third the sink, which"
         " gives places, keeps lanes and counts under its lock; the rest mapper and session.",
     ),
-    "SQLite append": Note("as many rows inserted into a plain table, 256 a transaction"),
-    "log.read of 1M frames": Note("one `SELECT` of as many rows"),
-    "hub to reader, unix": Note(
-        "frames with their length before them, 64 a write, over a plain unix socket"
+    "emit of a ready frame": Note(
+        "serialising the frame, and a bounded deque behind a lock",
+        "Which lane a frame takes, its place, both lanes' bounds and the counters are kept exact,"
+        " under a lock that a signal handler may enter again.",
     ),
-    "emit to reader, unix": Note(
-        "a process that relays frames between two unix sockets and inserts them on the way"
-    ),
+    "hub to reader, unix": Note(_SOCKET),
+    "hub to reader, TCP": Note(_SOCKET),
+    "emit to reader, unix": Note(_RELAY),
+    "emit to reader, TCP": Note(_RELAY),
     "flooded error to status": Note(
         "99 of 100 errors with nothing else to do: from `emit` to the session's status"
     ),
     "flooded error to reader": Note(
         "twice that, and the time in which one full trace lane drains: frames come in order"
+    ),
+    "memory, a still reader": Note(
+        "the bound: one full trace lane, the transport's window and 8 MiB"
+    ),
+    "encoding, 2nd reader": Note(_FIRST),
+    "encoding, 3rd to 64th": Note(_FIRST),
+    "a look at the log, each": Note(
+        "encoding for the first reader; each reader looks into the log by itself"
+    ),
+    "SQLite append": Note("as many rows inserted into a plain table, 256 a transaction"),
+    "log.read of 1M frames": Note("one `SELECT` of as many rows"),
+    "NATS, 64 a record": Note(_BARE, _THREADS),
+    "NATS, 256 a record": Note(_BARE, _THREADS),
+    "a frame, 1,000 sessions": Note("the same number of frames in one session, as CPU time"),
+    "append, 100,000 sessions": Note("the same in a log with a few sessions"),
+    "list of 100, 100,000": Note("the same in a log with a few sessions"),
+    "SSE, 64 frames a write": Note(
+        "the same server with one frame a write; both have encoded their frames before"
     ),
     "tail as text": Note(
         "a loop that parses each frame, looks for its words and writes as much text",
@@ -48,9 +71,6 @@ NOTES = {
         " end of what was asked for, a ninth reads the log.",
     ),
     "tail as JSON": Note("a loop that parses and writes the same lines"),
-    "NATS, 64 a record": Note(_BARE, _THREADS),
-    "NATS, 256 a record": Note(_BARE, _THREADS),
-    "SSE, 64 frames a write": Note(
-        "the same server with one frame a write; both have encoded their frames before"
-    ),
+    "import compass_agent": Note(_PYTHON),
+    "compass --help": Note(_PYTHON),
 }

@@ -13,9 +13,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-API = sorted(path.stem for path in (ROOT / "docs/api").glob("*.rst"))
+MODULES = [
+    "compass_agent",
+    *(
+        f"compass_agent.{path.stem}"
+        for path in sorted((ROOT / "docs/api").glob("*.rst"))
+        if path.stem != "compass_agent"
+    ),
+]
 # Public, and shown in the module that they are of.
 ELSEWHERE = {
+    **{module: set[str]() for module in MODULES},
     "compass_agent": {"ErrorCode", "OperationError", "__version__"},
     "compass_agent.client": {"Cursor"},
 }
@@ -64,10 +72,8 @@ def options() -> list[str]:
     return shlex.split(line[1])
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, made as strictly as `make docs` does."""
-    folder = tmp_path_factory.mktemp("site")
+def made_site(folder: Path) -> Path:
+    """Return the site, made as strictly as `make docs` does."""
     places = ["-d", str(folder / "doctrees"), ".", str(folder / "site")]
     command = [sys.executable, "-m", "sphinx", *options(), *places]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -75,33 +81,30 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
+def hidden(site: Path, module: str) -> set[str]:
+    """Return what a module exports and its page does not show."""
+    page = (site / f"docs/api/{module.removeprefix('compass_agent.')}.html").read_text("utf-8")
+    shown = set(re.findall(rf'id="{re.escape(module)}\.(\w+)"', page))
+    return set(importlib.import_module(module).__all__) - shown
+
+
 def test_the_build_is_strict() -> None:
     assert {"--fail-on-warning", "--keep-going", "--nitpicky"} <= set(options())
 
 
 @pytest.mark.slow
-def test_no_page_fetches_anything_from_another_host(site: Path) -> None:
-    files = [path for path in site.rglob("*") if path.suffix in {".html", ".css", ".js", ".svg"}]
-    assert len(files) > 40
-    found = {path.relative_to(site).as_posix(): fetched(path) for path in files}
-    assert {name: addresses for name, addresses in found.items() if addresses} == {}
-
-
-@pytest.mark.slow
-def test_the_top_of_the_site_leads_to_its_first_page(site: Path) -> None:
+@pytest.mark.timeout(600)
+def test_the_site_is_whole_fetches_nothing_and_shows_all_public_names(tmp_path: Path) -> None:
+    site = made_site(tmp_path)
     leads = re.search(r'url=([^"]+)"', (site / "index.html").read_text("utf-8"))
     assert leads
     assert (site / leads[1]).is_file()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("module", API)
-def test_the_page_of_a_module_shows_what_it_exports(module: str, site: Path) -> None:
-    name = module if module == "compass_agent" else f"compass_agent.{module}"
-    page = (site / f"docs/api/{module}.html").read_text("utf-8")
-    shown = set(re.findall(rf'id="{re.escape(name)}\.(\w+)"', page))
-    exported = set(importlib.import_module(name).__all__)
-    assert exported - shown == ELSEWHERE.get(name, set())
+    pages = {path.relative_to(ROOT).with_suffix(".html") for path in (ROOT / "docs").glob("*.md")}
+    assert {page for page in pages if not (site / page).is_file()} == set()
+    files = [path for path in site.rglob("*") if path.suffix in {".html", ".css", ".js", ".svg"}]
+    foreign = {path.relative_to(site).as_posix(): fetched(path) for path in files}
+    assert {name: addresses for name, addresses in foreign.items() if addresses} == {}
+    assert {module: hidden(site, module) for module in MODULES} == ELSEWHERE
 
 
 @pytest.mark.parametrize(
