@@ -84,8 +84,18 @@ def _told(rows: Sequence[Row]) -> str:
         for row in rows
         if not row.met
     ]
-    parts = ["### What the floors are", *_list(floors), "", "### What is missed, and why"]
-    return "\n".join([*parts, *(_list(missed) if missed else ["", "Nothing."]), ""])
+    absent = [name for name in NOTES if name not in {row.name for row in rows}]
+    return "\n".join(
+        [
+            *([f"Not measured in this run: {'; '.join(absent)}.", ""] if absent else []),
+            "### What the floors are",
+            *_list(floors),
+            "",
+            "### What is missed, and why",
+            *(_list(missed) if missed else ["", "Nothing."]),
+            "",
+        ]
+    )
 
 
 def _list(lines: list[str]) -> list[str]:
