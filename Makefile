@@ -6,9 +6,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The release whose contract the wire must not break; until there is one, the commit that added proto/.
 BREAKING_BASE = $(shell git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null || git log --diff-filter=A --format=%H -- proto/compass/v1/compass.proto | tail -1)
 TEST_WORKERS ?= auto
+SPHINX := --quiet --fail-on-warning --keep-going --nitpicky -c docs -d build/doctrees
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo demo-cluster test test-all bench check lint types imports ledger proto-gen proto-check proto-lint fmt lock clean
+.PHONY: help setup setup-run demo demo-cluster test test-all bench bench-page check docs lint types imports ledger proto-gen proto-check proto-lint fmt lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,7 +44,17 @@ test-all: $(VENV)/dev.stamp ## Run all tests, the long ones too
 bench: $(VENV)/dev.stamp ## Measure, each figure as a ratio against its floor in the same run
 	PYTHONPATH=tests $(BIN)/python tests/bench/bench.py
 
-check: lint types imports ledger proto-check proto-lint ## Run every check that is no test
+bench-page: $(VENV)/dev.stamp ## Measure, and write docs/performance.md from it
+	@mkdir -p build
+	-PYTHONPATH=tests $(BIN)/python tests/bench/bench.py --json build/bench.json
+	PYTHONPATH=tests $(BIN)/python tests/bench/page.py build/bench.json
+
+check: lint types imports ledger proto-check proto-lint docs ## Run every check that is no test
+
+docs: $(VENV)/dev.stamp ## Make the documents a site in build/site, strictly, and run its examples
+	$(BIN)/python -m sphinx $(SPHINX) . build/site
+	$(BIN)/python -m sphinx $(SPHINX) -b doctest . build/doctest
+	@echo build/site/index.html
 
 lint: $(VENV)/dev.stamp ## Style, format, spelling
 	$(BIN)/ruff check .
