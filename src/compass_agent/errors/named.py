@@ -40,30 +40,48 @@ _APART_TEXT = (
 _APART = frozenset(_APART_TEXT.split())
 _AFTER = re.compile(
     r"(?P<close>\\{0,15}[\"'`])?(?:\)|\]|[ \t](?:provided|used|is|was|value|header))?+[ \t]{0,8}"
-    r"(?P<sign>=>|:=|==?|:(?![:/])(?!=)|,|->)[ \t]{0,8}+"
-    r"(?:(?:[bBuUrR]{0,2})(?P<open>\\{0,15}[\"'`]))?"
+    r"(?P<sign>=>|:=|={1,3}|:(?![:/])(?!=)|,|->)(?(close)\s{0,32}+|[ \t]{0,8}+)"
+    r"(?:(?:(?:Some|Just|Ok|Secret(?:Str|Bytes)?|String|str|bytes)\()?[bBuUrR]{0,2}(?P<open>\\{0,15}[\"'`]))?"
 )
-# Behind a name that promises little: a value that is long enough to be one.
+# Behind a name that promises little: a value that is long enough to be one, with digits or stars.
 _WORTH = re.compile(
-    r"[\\\"'`)\]]{0,16}[ \t]{0,8}[:=,>-]{1,3}[ \t]{0,8}[bBuUrR]{0,2}\\{0,15}[\"'`]?[^\s\"'`]{7}"
+    r"[\\\"'`)\]]{0,16}[ \t]{0,8}[:=,>-]{1,3}[ \t]{0,8}[bBuUrR]{0,2}\\{0,15}[\"'`]?"
+    r"(?=[^\s\"'`]{7})[^\s\"'`0-9*]{0,48}[0-9*]"
 )
+# Behind a name in a sentence: a word in quotes, with digits or stars, or a long one.
+_TELLS = re.compile(
+    r"[ \t]{1,4}(?:(?:provided|used|is|was|value|header)[ \t]{0,8}[:=]|(?:[a-z]{2,8}[ \t]{1,4})?"
+    r"(?:\\{0,3}[\"'`]|[^\s\"'`0-9*…•]{0,96}[0-9*…•]|[^\s\"'`]{24}))"
+)
+_SIGNS = frozenset(" \t:=,-)[]")
+# What most assignments are, found at one go.
+_PLAIN = re.compile(
+    r"=[ ]?([A-Za-z0-9_+/~-](?:[A-Za-z0-9_.+/=~-]*[A-Za-z0-9_+/=~-])?)(?=[\s;&]|\Z)"
+)
+_ELEMENT_BEFORE = re.compile(r"(?::\w{1,20})?<")
 _ELEMENT = re.compile(r"(?:[ ][^<>]{0,200})?>(?=[^<\s])")
 _FLAGGED = re.compile(r"[ \t]{1,4}(?P<open>[\"'`])?(?=[^\s-])")
 _TOLD = re.compile(
     r"[ \t]{1,4}(?:(?:provided|used|value|supplied|given|of|was|is)[ \t]{1,4})?"
-    r"(?P<open>\\{0,3}[\"'`])?(?P<value>[A-Za-z0-9_.*…•+/=~-]{4,})"
+    r"\(?(?P<open>\\{0,3}[\"'`])?(?P<value>[A-Za-z0-9_.*…•+/=~-]{4,})"
 )
 _REFUSED = re.compile(r"[ \t]{1,4}(?:is|was|has|does|did|not|cannot|expired|invalid|in|of)\b")
 _NOT_VALID = re.compile(r"\s*dilav(?:ni)?[ ](?:n?a[ ])?(?:ton[ ])?si[ ]([\"'`])?")
 _LONGEST_TOLD = 200
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*")
-_HUMP = re.compile(r"[a-z][A-Z]")
+_HUMP = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _LIKELY = Secrecy.LIKELY
 _LETTER, _DIGIT = re.compile(r"[A-Za-z]"), re.compile(r"[0-9]")
 _STRONG = 16
 _ENOUGH = 96
 _SHORTEST_TOLD = 6
-_LISTED = re.compile(r"\[[^\[\]\r\n]{1,2000}\]")
+_LISTED = re.compile(r"\[(?:[^\[\]]|\[redacted\]){1,2000}\]")
+_TUPLE = re.compile(r"\((?:[^()\[\]]|\[redacted\]){1,2000}\)")
+_MEMBERS = re.compile(r"\{(?:[^{}\[\]]|\[redacted\]){1,2000}\}")
+_BRACKETS = {"[": _LISTED, "(": _TUPLE, "{": _MEMBERS}
+# A name that begins a line, as in YAML, and a value that ends it.
+_LINE_START = re.compile(r"[ \t-]*(?:\n|\Z)")
+_LINE_END = re.compile(r"[ \t\r]*(?:\n|\Z)")
 _ODBC = re.compile(r"\{(?:[^{}\r\n]|\}\}){1,500}\}")
 _REST = re.compile(r"[^\r\n]*")
 _LINE = re.compile(r"[^\r\n\"'`\[\\][^\r\n\"'`\[\\]*")
@@ -99,20 +117,40 @@ def named_spans(text: str, low: str) -> list[tuple[int, int]]:
     done = last = 0
     while (stem := _STEM.search(low, done)) is not None:
         done = stem.end()
-        if low[done : done + 1] not in _BEHIND_NAME and not refuses:
+        behind = low[done : done + 1]
+        if not refuses and (
+            behind not in _BEHIND_NAME or (behind == " " and _tells_nothing(low, stem))
+        ):
             continue
         start = _name_start(text, low, stem.start(), last)
         kind = text[start:done]
         level = secrecy(kind)
         if not level or (level == _LIKELY and _WORTH.match(text, done) is None):
             continue
-        span = _value_of(text, _Name(start, done, kind, level))
+        plain = _PLAIN.match(text, done) if level >= Secrecy.TOKEN else None
+        if plain is not None and not (is_said(plain[1]) or _is_count(kind, plain[1])):
+            span = plain.span(1)
+        else:
+            span = _value_of(text, _Name(start, done, kind, level))
         # What a sentence refuses stands before the name, where a value may have been found already.
         if span is not None and span[0] >= last:
             spans.append(span)
             last = span[1]
             done = max(done, last)
     return spans
+
+
+def _is_count(name: str, value: str) -> bool:
+    """Tell how many there are from what they are: `secrets=5`."""
+    return value.isdigit() and name[-1] in "sS"
+
+
+def _tells_nothing(low: str, stem: re.Match[str]) -> bool:
+    """Tell a word in a sentence by what stands around it, before more is asked: "the key is"."""
+    start, end = stem.span()
+    if low[start - 1 : start] in _IN_NAME or low[end + 1 : end + 2] in _SIGNS:
+        return False
+    return _TELLS.match(low, end) is None
 
 
 def _name_start(text: str, low: str, start: int, after: int) -> int:
@@ -141,7 +179,7 @@ def _value_of(text: str, name: _Name) -> tuple[int, int] | None:
         if place.sign != "," or _is_pair(text, name, place):
             return _assigned(text, name, place)
         return None
-    if name.start and text[name.start - 1] == "<":
+    if name.start and _ELEMENT_BEFORE.match(text[max(0, name.start - 24) : name.start][::-1]):
         element = _ELEMENT.match(text, name.end)
         return _assigned(text, name, _Place(element.end(), "=", "", "")) if element else None
     if _is_option(name):
@@ -190,15 +228,16 @@ def _assigned(text: str, name: _Name, place: _Place) -> tuple[int, int] | None:
             start = schemed_start(text, start, end) or start
             value = text[start:end]
             return (start, end) if _hides(name, place, value) else None
-    if text[start : start + 1] in ("[", "{") and name.level is Secrecy.SURE:
-        return _bracketed(text, name, start)
+    brackets = "[{(" if place.close else "[{"
+    if name.level is Secrecy.SURE and text[start : start + 1] in (*brackets,):
+        return _bracketed(text, name, start, closed=bool(place.close))
     return _bare(text, name, place)
 
 
-def _bracketed(text: str, name: _Name, start: int) -> tuple[int, int] | None:
-    """Return a list of values, or one that ODBC puts in braces."""
-    if text[start] == "[":
-        listed = _LISTED.match(text, start)
+def _bracketed(text: str, name: _Name, start: int, *, closed: bool) -> tuple[int, int] | None:
+    """Return a list or mapping of values, or one value that ODBC puts in braces."""
+    if text[start] == "[" or closed:
+        listed = _BRACKETS[text[start]].match(text, start)
         if listed is None or not any(quote in listed[0] for quote in "\"'"):
             return None
         return start, listed.end()
@@ -219,8 +258,7 @@ def _bare(text: str, name: _Name, place: _Place) -> tuple[int, int] | None:
             return None
     kind = name.text.lower()
     if kind.endswith("cookie") and place.sign == ":":
-        line = _LINE.match(text, start)
-        return (start, start + len(line[0].rstrip())) if line else None
+        return _rest_of_line(_LINE, text, start)
     schemed = schemed_start(text, start, min(len(text), start + 64))
     if schemed is not None:
         start = schemed
@@ -228,15 +266,28 @@ def _bare(text: str, name: _Name, place: _Place) -> tuple[int, int] | None:
             return None
         if kind.endswith("authorization") and "=" in text[start : bare_end(text, start)]:
             # Digest, AWS and OAuth: a list of parameters.
-            rest = _REST.match(text, start)
-            return (start, rest.end()) if rest else None
+            return _rest_of_line(_REST, text, start)
     end = start + len(text[start : bare_end(text, start)].rstrip(SENTENCE_END))
     value = text[start:end]
     if not value or (schemed is not None and is_placeholder(text, start)):
         return None
     if schemed is not None:
         return start, end
-    return (start, end) if _hides(name, place, value) else None
+    return (start, end) if _hides(name, place, value) or _is_line(text, name, end) else None
+
+
+def _rest_of_line(line: re.Pattern[str], text: str, start: int) -> tuple[int, int] | None:
+    found = line.match(text, start)
+    value = found[0].rstrip() if found else ""
+    return (start, start + len(value)) if value and not is_said(value) else None
+
+
+def _is_line(text: str, name: _Name, end: int) -> bool:
+    """Tell whether name and value are a line of their own, as in YAML: `password: hunter`."""
+    if name.level is not Secrecy.SURE or not name.start or is_said(text[name.end + 1 : end]):
+        return False
+    before = text[max(0, name.start - _LONGEST_NAME) : name.start][::-1]
+    return _LINE_START.match(before) is not None and _LINE_END.match(text, end) is not None
 
 
 def _hides(name: _Name, place: _Place, value: str) -> bool:
@@ -245,9 +296,11 @@ def _hides(name: _Name, place: _Place, value: str) -> bool:
         return False
     level = name.level
     quoted = bool(place.open)
+    if _is_count(name.text, value) and not quoted:
+        return False
     if level is Secrecy.LIKELY:
         return _looks_strong(name, place, value)
-    if place.sign in ("=", "=>", ":=", "=="):
+    if place.sign.endswith("=") or place.sign == "=>":
         return level is Secrecy.SURE or not quoted or looks_secret(value)
     if place.sign == " ":
         return not value.startswith("-")
@@ -302,6 +355,8 @@ def _is_told_secret(value: str, *, sure: bool, quoted: bool) -> bool:
     if _VARIABLE.fullmatch(value) or is_said(value) or ("/" in value and "." in value):
         return False
     if quoted and sure:
+        return True
+    if quoted and len(value) > _SHORTEST_TOLD and _mixed(value):
         return True
     if not sure or len(value) < _SHORTEST_TOLD:
         return len(value) >= _STRONG and _mixed(value)

@@ -100,6 +100,11 @@ _SCHEME = re.compile(
     r"\b(?:bearer|basic|negotiate)(?:[ \t]+|[ \t]?[:=][ \t]*|%20)\\{0,3}[\"'`]?"
     r"(?P<value>[a-z0-9._~+/=*…•-]{6,})"
 )
+# `auth=("bob", "hunter2")`, `HTTPBasicAuth("bob", "hunter2")`
+_LOGIN_CALL = re.compile(
+    r"[Aa]uth(?:=|[\"']: )?\([\"'][^\"'\n]{0,128}[\"'], ?[\"']"
+    r"(?!\[redacted\])(?P<value>[^\"'\n]{1,256})(?=[\"'])"
+)
 _WORD = re.compile(r"[A-Za-z]?[a-z]*")
 _LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
@@ -128,6 +133,9 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
         text = without_private_keys(text) if "PRIVATE KEY" in text else text
         low = _lowered(text)
         text = cut(text, named_spans(text, low))
+        low = _lowered(text)
+    if "auth" in low and "(" in low:
+        text = cut(text, [match.span("value") for match in _LOGIN_CALL.finditer(text)])
         low = _lowered(text)
     if "bearer" in low or "basic" in low or "negotiate" in low:
         text = cut(text, [span for m in _SCHEME.finditer(low) if (span := _scheme(m, text))])

@@ -13,8 +13,6 @@ __all__ = (
 
 import re
 
-from compass_agent.errors.marks import MASK
-
 SENTENCE_END = ".,;:!?)]}>"
 """What a sentence, or a dump of values, puts behind a value."""
 
@@ -25,8 +23,9 @@ _BARE = re.compile(
     r"(?:[^\s\"'`,;&\\)<]++|,(?!\s|[\w.-]{1,40}[=:]|\Z)|\\(?![\"'`nrt]|\Z)|\)(?=[\w!@#$%^*+~-])|<(?!/)|'(?=[A-Za-z0-9]))*+"
 )
 _PLACEHOLDER = re.compile(
-    r"<[^<>\n]{0,80}>|\$\{|\$\(|\$[A-Z_][A-Z0-9_]*\b|\{|\(|\[|%\(|%[sd]\b|(?:[A-Za-z_]+\.)+[A-Za-z_]+[\[(]|\.\.\.(?![A-Za-z0-9])"
+    r"<[^<>\n]{0,80}>|\$\{|\$\(|\$[A-Z_][A-Z0-9_]*\b|\{|\(|%\(|%[sd]\b|(?:[A-Za-z_]+\.)+[A-Za-z_]+[\[(]|\.\.\.(?![A-Za-z0-9])"
 )
+_OPENERS = frozenset("<${(%.")
 _SCHEME = re.compile(
     r"(?:bearer|basic|token|apikey|api-key|negotiate|digest|ntlm|hawk|oauth|signature|"
     r"aws4-hmac-sha256|sharedkey|key)[ \t]{1,8}(?=\S)",
@@ -35,14 +34,17 @@ _SCHEME = re.compile(
 _SCHEMES_TEXT = "apikey basic bearer digest negotiate ntlm oauth token"
 _SCHEMES = frozenset(_SCHEMES_TEXT.split())
 _SAID_TEXT = (
-    "a absent allowed an and any are as at authentication authorization auth be but by can cannot "
-    "configured could credential credentials denied deprecated disabled does domain empty enabled "
-    "env environment error expected expired expires false field flag for format found from has "
-    "have header if in incorrect input instead invalid is key length limit limits malformed may "
-    "mismatch missing must needed needs nil no none not null of off ok on only option optional or "
-    "parameter password provided required requires revoked same-origin secret set should str "
-    "string that the this to true type undefined unknown unset unsupported use used using valid "
-    "validation value was when which with wrong you your"
+    "a absent accepted allowed an and any are as at auth authentication authorization bad be "
+    "but by can cannot changed check configured could credential credentials default denied "
+    "deprecated disabled does domain empty enabled ensure env environment error exceeded "
+    "expected expired expires extra failed false field flag for forbidden format found from "
+    "got has have header headers hidden if ignored in incorrect input instead invalid is key "
+    "length limit limits loaded malformed masked may mismatch missing must n/a needed needs "
+    "nil no none not not-set null of off ok on only option optional or parameter password "
+    "please present provided redacted rejected removed required requires revoked same-origin "
+    "secret see set should skipped stored str string that the this to too true type unable "
+    "unauthorized undefined unexpected unknown unset unsupported updated use used using valid "
+    "validation value was when which with wrong yes you your"
 )
 # What is said of a key in the place of one.
 _SAID = _SCHEMES | frozenset(_SAID_TEXT.split())
@@ -80,7 +82,10 @@ def schemed_start(text: str, start: int, end: int) -> int | None:
 
 def is_placeholder(text: str, at: int) -> bool:
     """Tell whether a value that begins there is none: `$API_KEY`, `<your key>`, a call."""
-    return text.startswith(MASK, at) or _PLACEHOLDER.match(text, at) is not None
+    first = text[at : at + 1]
+    if first == "[":
+        return True
+    return (first in _OPENERS or first.isalpha()) and _PLACEHOLDER.match(text, at) is not None
 
 
 def is_said(value: str) -> bool:
