@@ -115,6 +115,10 @@ def test_a_text_without_secrets_stays_as_it_is(text: str) -> None:
         ('"passwords": [\n  "S",\n  "T"\n], "n": 1', '"passwords": [redacted], "n": 1'),
         ('{"password":\n  "S"}', '{"password":\n  "[redacted]"}'),
         ('api_key: Some("S"), n: 1', 'api_key: Some("[redacted]"), n: 1'),
+        (
+            "ab12cd34 is not a valid API key ef56gh78.",
+            "[redacted] is not a valid API key [redacted].",
+        ),
         ("{APIKey:S Model:x}", "{APIKey:[redacted] Model:x}"),
         ("get(url, auth=('bob', 'S'))", "get(url, auth=('bob', '[redacted]'))"),
         ("a: b\npassword: hunter\nc: d", "a: b\npassword: [redacted]\nc: d"),

@@ -127,16 +127,19 @@ def named_spans(text: str, low: str) -> list[tuple[int, int]]:
         level = secrecy(kind)
         if not level or (level == _LIKELY and _WORTH.match(text, done) is None):
             continue
+        if refuses and level == Secrecy.SURE:
+            refused = _refused_before(text, start)
+            if refused is not None and refused[0] >= last:
+                spans.append(refused)
+                last = refused[1]
         plain = _PLAIN.match(text, done) if level >= Secrecy.TOKEN else None
         if plain is not None and not (is_said(plain[1]) or _is_count(kind, plain[1])):
             span = plain.span(1)
         else:
             span = _value_of(text, _Name(start, done, kind, level))
-        # What a sentence refuses stands before the name, where a value may have been found already.
-        if span is not None and span[0] >= last:
+        if span is not None:
             spans.append(span)
-            last = span[1]
-            done = max(done, last)
+            done = last = span[1]
     return spans
 
 
@@ -148,7 +151,8 @@ def _is_count(name: str, value: str) -> bool:
 def _tells_nothing(low: str, stem: re.Match[str]) -> bool:
     """Tell a word in a sentence by what stands around it, before more is asked: "the key is"."""
     start, end = stem.span()
-    if low[start - 1 : start] in _IN_NAME or low[end + 1 : end + 2] in _SIGNS:
+    before = low[start - 1 : start]
+    if before in _IN_NAME or before == "<" or low[end + 1 : end + 2] in _SIGNS:
         return False
     return _TELLS.match(low, end) is None
 
@@ -340,6 +344,8 @@ def _told(text: str, name: _Name) -> tuple[int, int] | None:
     if told is not None:
         start, end = told.span("value")
         value = text[start:end].rstrip(".")
+        if "/" in value and "." in text[start:end]:
+            return None
         end = start + len(value)
         quoted = bool(told["open"]) and text.startswith(told["open"], end)
         if _is_told_secret(
@@ -348,11 +354,11 @@ def _told(text: str, name: _Name) -> tuple[int, int] | None:
             quoted=quoted and _REFUSED.match(text, end + len(told["open"] or "")) is not None,
         ):
             return start, end
-    return _refused_before(text, name) if sure else None
+    return None
 
 
 def _is_told_secret(value: str, *, sure: bool, quoted: bool) -> bool:
-    if _VARIABLE.fullmatch(value) or is_said(value) or ("/" in value and "." in value):
+    if _VARIABLE.fullmatch(value) or is_said(value):
         return False
     if quoted and sure:
         return True
@@ -367,16 +373,16 @@ def _mixed(value: str) -> bool:
     return _DIGIT.search(value) is not None and _LETTER.search(value) is not None
 
 
-def _refused_before(text: str, name: _Name) -> tuple[int, int] | None:
-    head = text[max(0, name.start - _LONGEST_TOLD) : name.start][::-1]
+def _refused_before(text: str, start: int) -> tuple[int, int] | None:
+    head = text[max(0, start - _LONGEST_TOLD) : start][::-1]
     match = _NOT_VALID.match(head)
     if match is None:
         return None
     rest = head[match.end() :]
     closing = match[1] or ""
-    end = name.start - match.end()
+    end = start - match.end()
     length = rest.find(closing) if closing else len(rest.split(None, 1)[0]) if rest.strip() else 0
     value = text[end - length : end] if length > 0 else ""
-    if not value or not _is_told_secret(value, sure=True, quoted=bool(closing)):
+    if not value or MASK in value or not _is_told_secret(value, sure=True, quoted=bool(closing)):
         return None
     return end - length, end

@@ -8,6 +8,8 @@ import re
 from enum import IntEnum
 from functools import lru_cache
 
+from compass_agent.errors.marks import MASK
+
 
 class Secrecy(IntEnum):
     """How much a name says about its value."""
@@ -115,6 +117,8 @@ def secrecy(name: str) -> Secrecy:
 
 def looks_secret(value: str) -> bool:
     """Tell a token from a word: it is an echo, or long, or has digits."""
+    if "[" in value:
+        value = value.replace(MASK[:-1], "")  # what is masked already says nothing
     if len(value) >= _LONG_TOKEN or _ECHO.search(value):
         return True
     return len(value) > _SHORT_TOKEN and _DIGIT.search(value) is not None
