@@ -11,11 +11,8 @@ import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from compass_agent.errors.marks import MASK, cut
-from compass_agent.errors.named import named_spans
-from compass_agent.errors.pem import without_private_keys
 from compass_agent.errors.registered import without_registered
 from compass_agent.errors.secret_names import looks_secret
-from compass_agent.errors.urls import without_url_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -130,19 +127,34 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
         text = without_registered(text, values)
     low = _lowered(text)
     if _may_name(low):
-        text = without_private_keys(text) if "PRIVATE KEY" in text else text
-        low = _lowered(text)
-        text = cut(text, named_spans(text, low))
-        low = _lowered(text)
-    if "auth" in low and "(" in low:
-        text = cut(text, [match.span("value") for match in _LOGIN_CALL.finditer(text)])
+        text = _without_named(text, low)
         low = _lowered(text)
     if "bearer" in low or "basic" in low or "negotiate" in low:
         text = cut(text, [span for m in _SCHEME.finditer(low) if (span := _scheme(m, text))])
     if _may_be_prefixed(text):
         text = _PREFIXED.sub(_prefixed, text)
     # Last: masking whole queries leaves nothing behind that the other rules would find.
-    return without_url_secrets(text) if "@" in text or "?" in text else text
+    if "@" in text or "?" in text:
+        from compass_agent.errors.urls import without_url_secrets  # noqa: PLC0415 - as for names
+
+        text = without_url_secrets(text)
+    return text
+
+
+def _without_named(text: str, low: str) -> str:
+    """Mask what stands under the name of a secret, and private keys."""
+    # Dear to import for its patterns, which most processes never need.
+    from compass_agent.errors.named import named_spans  # noqa: PLC0415 - see above
+
+    if "PRIVATE KEY" in text:
+        from compass_agent.errors.pem import without_private_keys  # noqa: PLC0415 - likewise
+
+        text = without_private_keys(text)
+        low = _lowered(text)
+    text = cut(text, named_spans(text, low))
+    if "auth" in low and "(" in text:
+        text = cut(text, [match.span("value") for match in _LOGIN_CALL.finditer(text)])
+    return text
 
 
 def _may_name(low: str) -> bool:
