@@ -107,21 +107,21 @@ def kind_of(item: FrameItem) -> str:
 
 
 async def reset_at(
-    log: ReadLog, session: str, place: Cursor, *, ends_there: bool = False
+    log: ReadLog, session: str, place: Cursor | None, *, ends_there: bool = False
 ) -> Reset | None:
     """Return the reset that a reading from `place` begins with; None: the place is kept.
 
     Args:
         log: Where the session is kept.
         session: The session's id.
-        place: What a caller brought.
+        place: What a caller brought; None: nothing.
         ends_there: It is where a page ends. All that is stored lies before the place that is two
             above it, because an end stands behind the last frame.
 
     Raises:
         OperationError: `conflict`: the place is above what is stored. Else as the log's `read`.
     """
-    if ends_there:
+    if ends_there and place is not None:
         place = Cursor(place.epoch, max(place.seq - 2, 0))
     pages = log.read(session, place, follow=False, page_frames=1)
     async with aclosing(pages):
