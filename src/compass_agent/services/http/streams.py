@@ -239,6 +239,8 @@ class _Writer:
         if part.session:
             told |= {"sessionId": part.session, "cursor": part.cursor and str(part.cursor)}
         self._buffer.append(event("error", told))
+        # Of one session nothing more comes, no heartbeat either.
+        self._ended = self._ended or not self._several
 
     def _described(self, error: OperationError) -> dict[str, object]:
         """Return the object for what stops the stream, with its place when that is one alone."""
