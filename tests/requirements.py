@@ -103,6 +103,7 @@ REQUIREMENTS = {
     "G-ERR-2": Requirement("A cause is logged once"),
     "G-ERR-3": Requirement("What looks like a secret is masked"),
     "G-ERR-4": Requirement("Every way in tells a failure alike"),
+    "G-ERR-5": Requirement("A request that cannot be read is refused alike"),
     "G-WIRE-1": Requirement("Old bytes decode for ever"),
     "G-WIRE-2": Requirement("What is newer passes"),
 }

@@ -14,6 +14,7 @@ import pytest
 from compass_agent.cli import main
 from compass_agent.cli.exits import EXIT_USAGE
 from compass_agent.errors.codes import TABLE, ErrorCode, OperationError
+from compass_agent.errors.told import format_operation_error
 from compass_agent.frames import AgentSessionState, FrameBuilder, SessionFrame
 from compass_agent.log import open_log
 from compass_agent.runtime.journals import removed_with
@@ -121,6 +122,28 @@ def test_nothing_is_removed_when_one_name_does_not_fit(
     assert sessions(log_url) == {"one", "one-more", "two"}
     assert main(["sessions", "rm", "one", "--yes"]) == 0
     assert sessions(log_url) == {"one-more", "two"}
+
+
+def test_what_cannot_be_removed_is_told_in_one_line_and_the_next_says_what_to_do(
+    record: Record, log_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    not_found, not_ready = TABLE[ErrorCode.NOT_FOUND], TABLE[ErrorCode.NOT_READY]
+    rm = ["sessions", "rm", "--yes", "--log"]
+    record("over", FRAMES, STOPPED)
+    record("busy", FRAMES, None)
+    nobody = "compass: there is no session nobody; nothing was removed"
+    nothing = "compass: there are no sessions in this log yet"
+    busy = "compass: busy is at work; --force removes it all the same"
+    for log, name, line, row in (
+        (log_url, "nobody", nobody, not_found),
+        ("sqlite:/nowhere/at-all.db", "nobody", nothing, not_found),
+        (log_url, "busy", busy, not_ready),
+    ):
+        assert main([*rm, log, "over", name]) == row.exit_status
+        assert capsys.readouterr().err.splitlines() == [line, row.guidance]
+    assert main(["sessions", "--json", "rm", "--yes", "--log", log_url, "nobody"]) == 4
+    expected = format_operation_error(OperationError(ErrorCode.NOT_FOUND))
+    assert json.loads(capsys.readouterr().err) == expected
 
 
 class Terminal(io.StringIO):

@@ -6,6 +6,15 @@ import pytest
 
 from compass_agent.errors import FailureDetail, advise
 
+VERTEX = (
+    "Quota exceeded for aiplatform.googleapis.com/"
+    "generate_content_requests_per_minute_per_project_per_base_model with base model: m"
+)
+GEMINI = "Quota exceeded for quota metric 'Requests' and limit 'Requests per minute per region'"
+BEDROCK = "Too many tokens, please wait before trying again."
+BEDROCK_DAY = "Too many tokens per day, please wait before trying again."
+AZURE = "Out of call volume quota. Quota will be replenished in 01:23:45."
+
 
 @pytest.mark.parametrize(
     ("failure", "title", "retryable"),
@@ -31,6 +40,19 @@ from compass_agent.errors import FailureDetail, advise
         (FailureDetail("Provider finish_reason: content_filter"), "Content refused", False),
         (FailureDetail("x", code="server_error"), "Provider error", True),
         (FailureDetail("KeyError"), "Turn failed", None),
+        # Windows of a minute open again, those of a day do not.
+        (FailureDetail(VERTEX, 429, code="RESOURCE_EXHAUSTED"), "Rate limited", True),
+        (FailureDetail(GEMINI, 429, code="RATE_LIMIT_EXCEEDED"), "Rate limited", True),
+        (FailureDetail(GEMINI), "Rate limited", True),
+        (FailureDetail("Quota exceeded: requests per day", 429), "Quota used up", False),
+        (FailureDetail(BEDROCK_DAY, 429, code="ThrottlingException"), "Quota used up", False),
+        (FailureDetail(BEDROCK_DAY), "Quota used up", False),
+        (FailureDetail(BEDROCK, 429, code="ThrottlingException"), "Rate limited", True),
+        (FailureDetail(BEDROCK), "Rate limited", True),
+        (FailureDetail("x", 400, code="ServiceQuotaExceededException"), "Quota used up", False),
+        (FailureDetail(AZURE, 403), "Quota used up", False),
+        (FailureDetail(AZURE, 403, 5025.0), "Quota used up", False),
+        (FailureDetail("Too many tokens: 9000 > 8192", 400), "Context too long", False),
     ],
 )
 def test_a_failure_has_a_title_and_a_verdict(

@@ -60,9 +60,6 @@ def test_secrets_of_known_forms_are_masked(text: str, gone: str) -> None:
         "hf_hub_download and xai-org and npm_config_registry are names",
         "Incorrect API key provided: dummy. You can find it at https://example.org/keys.",
         "Bearer authentication required: invalid x-api-key",
-        "see https://go.microsoft.com/fwlink/?linkid=2198766",
-        "Limit 30000, Used 29937, Requested 385 in organization org-EXAMPLE",
-        "the token count is too high: password rules apply; secret santa",
         "risk-averse disk-based task-force",
     ],
 )
@@ -119,6 +116,25 @@ FRAGMENTS = st.sampled_from(
         ";",
         "İ",
         "&",
+        '\\"',
+        "\\",
+        "('",
+        "', b'",
+        ")",
+        "{",
+        "}",
+        ",",
+        "--token ",
+        "api key ",
+        " is not a valid ",
+        "//",
+        "<",
+        ">",
+        "auth",
+        "openaiKey",
+        "a1b2c3d4e5f6",
+        "-----BEGIN PRIVATE KEY-----",
+        "-----END PRIVATE KEY-----",
     ]
 )
 
@@ -132,9 +148,8 @@ def test_masking_twice_changes_nothing_more(text: str, secrets: list[str]) -> No
     assert redact(once, secrets) == once
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
+HOSTILE = [
+    *(
         "sk-",
         "sk- ",
         "Bearer ",
@@ -146,15 +161,21 @@ def test_masking_twice_changes_nothing_more(text: str, secrets: list[str]) -> No
         " ",
         "eyJ",
         "a-",
-        "=",
-        ".",
-    ],
-)
+    ),
+    *("=", ".", "key=", 'key="', "password=(", "password={", "passwords=['", 'password="', "\\"),
+    *('\\"', 'token=\\\\\\"', "('key','", "key\\", "password=<", "pwd={}}", "Cookie: a"),
+    *("PRIVATE KEY", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----A", "//a:", "a:b@"),
+    *(":\\/", "http://u:1?@", "x:y!", "--token ", "api key ", "is not a valid api key ", "<key "),
+    *("password=,", "key`", "é key=", "Authorization: Digest a="),
+]
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_text_costs_linear_time(piece: str) -> None:
     def cost(size: int) -> float:
         text = (piece * size)[:size]
         times: list[float] = []
-        for _ in range(3):
+        for _ in range(2):
             start = time.process_time()
             redact(text)
             times.append(time.process_time() - start)

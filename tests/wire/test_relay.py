@@ -190,20 +190,17 @@ def test_a_subscription_is_read_with_its_defaults_and_its_limits() -> None:
     assert (read.after, read.follow) == (Cursor(E1, 2**64 - 1), False)
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        SubscribeAgentSessionRequest(session_id="a/b").SerializeToString(),
-        SubscribeAgentSessionRequest(
-            session_id=S, kinds=["session_error", "errors"]
-        ).SerializeToString(),
-    ],
-)
-def test_a_request_for_no_session_or_for_no_kind_is_refused(data: bytes) -> None:
-    with pytest.raises(OperationError) as caught:
-        subscription_from_bytes(data)
-    assert caught.value.code is ErrorCode.UNSUPPORTED_INPUT
+def test_kinds_and_session_are_read_as_they_were_given() -> None:
+    ask = SubscribeAgentSessionRequest(session_id="a/b", kinds=["session_error", "errors"])
+    read = subscription_from_bytes(ask.SerializeToString())
+    assert (read.session, read.kinds) == ("a/b", {"session_error", "errors"})
+
+
+def test_of_what_is_not_known_the_kind_is_unknown() -> None:
+    items = [FrameItem(E1, 1, b"\x12\x06\xfa\x7f\x03new"), FrameItem(E1, 2, text())]
+    wanted = Relay(subscription(0, "unknown"))
+    told = [AgentSessionFrame.FromString(one) for one in wanted.messages(items)]
+    assert [(one.seq, one.HasField("event")) for one in told] == [(1, True), (2, False)]
 
 
 def run(seqs: list[int], word: str, epoch: str = E1) -> FrameRun:

@@ -18,6 +18,7 @@ __all__ = (
     "EXIT_TIMEOUT",
     "EXIT_USAGE",
     "CommandError",
+    "NamedFailureError",
     "guarded",
     "session_exit",
 )
@@ -68,6 +69,21 @@ class CommandError(Exception):
     def __init__(self, message: str, ends: int | str = "unsupported_input") -> None:
         super().__init__(message)
         self.exit_status = ends if isinstance(ends, int) else _exit_status(ends)
+
+
+class NamedFailureError(CommandError):
+    """A failed operation that is told to a person by a line of its own, which names what failed.
+
+    Programs get the object of its code; what can be done stands on the next line, as always.
+
+    Args:
+        line: The line.
+        code: The code of the failed operation.
+    """
+
+    def __init__(self, line: str, code: str) -> None:
+        super().__init__(line, code)
+        self.code = code
 
 
 def _exit_status(code: str) -> int:
@@ -132,20 +148,23 @@ def _failed(error: Exception, *, as_json: bool) -> int:
     if isinstance(error, BrokenPipeError):
         _forget_stdout()
         return EXIT_PIPE_CLOSED
-    if isinstance(error, CommandError):
+    if isinstance(error, CommandError) and not isinstance(error, NamedFailureError):
         return _told(str(error), error.exit_status, as_json=as_json)
     if isinstance(error, OSError):
         _forget_stdout()
         return _told(error.strerror or type(error).__name__, EXIT_IO, as_json=as_json)
     from compass_agent.errors.classify import classify_operation_error  # noqa: PLC0415 - as above
+    from compass_agent.errors.codes import OperationError  # noqa: PLC0415 - as above
 
-    told = classify_operation_error(error, log=_debug)
+    told, line = classify_operation_error(error, log=_debug), ""
+    if isinstance(error, NamedFailureError):
+        told, line = OperationError(error.code), str(error)
     # When even this cannot be said, the exit status says it.
     with contextlib.suppress(OSError):
         if as_json:
             print(_as_json(told), file=sys.stderr)
         else:
-            print(f"compass: {told.message}\n{told.guidance}", file=sys.stderr)
+            print(f"compass: {line or told.message}\n{told.guidance}", file=sys.stderr)
     return told.exit_status
 
 

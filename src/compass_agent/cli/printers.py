@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Protocol
 from compass_agent.cli.options import style_of, terminal_width
 from compass_agent.view.cards import USUAL, WHOLE, Detail, DiffForm
 from compass_agent.view.fold import fold
-from compass_agent.view.markdown import MarkdownRenderer
 from compass_agent.view.text import TextRenderer, Thinking
 from compass_agent.view.times import TimeForm, Times
 from compass_agent.wire import item_to_json
@@ -175,6 +174,8 @@ class _Markdown(Printer):
     line_open = False
 
     def __init__(self, out: Out, session: SessionSummary, choice: Choice) -> None:
+        from compass_agent.view.markdown import MarkdownRenderer  # noqa: PLC0415 - only for this
+
         self._out = out
         self._renderer = MarkdownRenderer(session.session, session.title, choice)
 

@@ -8,10 +8,11 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from compass_agent.cli.exits import EXIT_OK, EXIT_USAGE, CommandError
+from compass_agent.cli.exits import EXIT_OK, EXIT_USAGE, CommandError, NamedFailureError
 from compass_agent.cli.naming import SESSION_HELP, refuse_ambiguous
 from compass_agent.cli.options import add_log_option, log_exists, open_keeping, say
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.view.neutralise import one_line
 
 if TYPE_CHECKING:
     from compass_agent.log.read import ReadLog, SessionSummary
@@ -36,15 +37,14 @@ def run(options: argparse.Namespace) -> int:
     """Remove the sessions; return the exit status.
 
     Raises:
-        OperationError: `not_found`: one of them is not there. `not_ready`: one is at work. Else as
-            reading and writing the log does.
+        OperationError: As reading and writing the log does.
+        NamedFailureError: `not_found`: one of them is not there. `not_ready`: one is at work.
         CommandError: A name fits several sessions, or nobody can be asked.
     """
     import anyio  # noqa: PLC0415 - dear to import
 
     if not log_exists(options.log):
-        say("there are no sessions in this log yet")
-        raise OperationError(ErrorCode.NOT_FOUND)
+        raise NamedFailureError("there are no sessions in this log yet", "not_found")
     return anyio.run(_remove, options)
 
 
@@ -56,9 +56,9 @@ async def _remove(options: argparse.Namespace) -> int:
         found = {one.session: one for one in [await _named(log, it) for it in options.session]}
         at_work = {one.session for one in found.values() if _is_at_work(one)}
         if at_work and not options.force:
-            for session in sorted(at_work):
-                say(f"{session} is at work; --force removes it all the same")
-            raise OperationError(ErrorCode.NOT_READY)
+            names, alone = ", ".join(sorted(at_work)), len(at_work) == 1
+            line = f"{names} {'is' if alone else 'are'} at work; --force removes "
+            raise NamedFailureError(f"{line}{'it' if alone else 'them'} all the same", "not_ready")
         if not options.yes and not _agrees(list(found.values())):
             say("nothing was removed")
             return EXIT_OK
@@ -82,7 +82,8 @@ async def _named(log: ReadLog, text: str) -> SessionSummary:
     except OperationError as error:
         if error.code is ErrorCode.NOT_FOUND:
             await refuse_ambiguous(log, text)
-            say(f"there is no session {text}; nothing was removed")
+            line = f"there is no session {one_line(text)}; nothing was removed"
+            raise NamedFailureError(line, "not_found") from error
         raise
 
 

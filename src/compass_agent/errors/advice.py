@@ -5,7 +5,7 @@ Pure: it is worked out from the failure alone, the same for every reader, and is
 
 from __future__ import annotations
 
-__all__ = ("Advice", "advise")
+__all__ = ("ALL_ADVICE", "Advice", "advise")
 
 import re
 from dataclasses import dataclass
@@ -71,12 +71,18 @@ _exhausted = _said(
     r"credit balance|insufficient (?:balance|credits?|funds|quota)|billing (?:hard )?limit|"
     r"\bpayment required|out of credits|add (?:[0-9]+ |more )?credits|purchase (?:more )?credits|"
     r"per-day\b|usage limit (?:has been )?reached|spend(?:ing)? limit|arrears|monthly limit|"
-    r"reached your .{0,20}usage limits?|exhausted balance|have any credits|insufficient credit"
+    r"reached your .{0,20}usage limits?|exhausted balance|have any credits|insufficient credit|"
+    r"out of call volume quota|exceeds the service quota"
 )
+_many = _said(r"too many (?:input )?tokens")
 _quota = _said(
     r"exceeded your current quota|quota exceeded|quota .{0,20}exhausted|reached its quota|"
     r"check your plan and billing"
 )
+# A window of a minute opens again by itself; one of a day, as good as never.
+_minutes = _said(r"per[ _-]?(?:minute|min|second|sec|hour)\b|per_minute|per_second|per_hour")
+_days = _said(r"(?:tokens|requests|quota) ?per[ _-]?(?:day|month)|per_day|per_month")
+_waiting = _said(r"per[ _-]?(?:minute|min|day)\b|please wait|throttl|try again")
 _too_large = _said(r"request too large|reduce your (?:message|prompt)|tokens must be reduced")
 _limited = _said(r"rate.?limit|too many requests|throttl|slow down")
 _key = _said(
@@ -114,6 +120,8 @@ _BUDGET_CODES = frozenset(
         "paymentrequired",
         "budgetexceeded",
         "usagelimitreached",
+        "servicequotaexceeded",
+        "servicequotaexceededexception",
     }
 )
 _KEY_CODES = frozenset(
@@ -158,20 +166,33 @@ _SERVER_CODES = frozenset(
 
 
 def _is_context(f: _Facts) -> bool:
-    return f.code in _OVERFLOW_CODES or (f.status != _TOO_MANY and _overflows(f.text))
+    if f.code in _OVERFLOW_CODES:
+        return True
+    if f.status == _TOO_MANY or f.code in _LIMIT_CODES or not _overflows(f.text):
+        return False
+    # Bedrock says that there are too many tokens for the moment, and to wait.
+    return not (_many(f.text) and _waiting(f.text))
 
 
 def _is_budget(f: _Facts) -> bool:
     if f.status == _UNPAID or f.code in _BUDGET_CODES or "perday" in f.code or _exhausted(f.text):
         return True
     # A provider that names a wait means a window of time, not an account.
-    return _quota(f.text) and not f.waits
+    if f.waits:
+        return False
+    if _days(f.text):
+        return _quota(f.text) or _limited(f.text) or _many(f.text) or f.code in _LIMIT_CODES
+    return _quota(f.text) and not _minutes(f.text) and f.code != "ratelimitexceeded"
 
 
 def _is_limit(f: _Facts) -> bool:
     if f.status in (408, 409, 413) or (f.status is not None and f.status >= _SERVER):
         return False
-    return f.status == _TOO_MANY or f.code in _LIMIT_CODES or _limited(f.text)
+    return f.status == _TOO_MANY or f.code in _LIMIT_CODES or _says_limit(f.text)
+
+
+def _says_limit(text: str) -> bool:
+    return _limited(text) or (_quota(text) and _minutes(text)) or (_many(text) and _waiting(text))
 
 
 def _is_overload(f: _Facts) -> bool:
@@ -352,9 +373,17 @@ _UNKNOWN = Advice(
     guidance="The message says what is known. Trying again may help.",
 )
 
+ALL_ADVICE = (*(advice for _, advice in _RULES), _UNKNOWN)
+"""All that `advise` ever returns, in the order in which it looks."""
+
 
 def advise(failure: FailureDetail) -> Advice:
-    """Return what to make of `failure`. The first rule that fits counts."""
+    """Return what to make of `failure`. The first rule that fits counts.
+
+    >>> from compass_agent.errors import advise, describe_failure
+    >>> advise(describe_failure(ConnectionRefusedError())).title
+    'Connection lost'
+    """
     facts = _Facts(
         status=failure.status,
         code=_NOT_ALPHANUMERIC.sub("", (failure.code or "").lower()),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from compass_agent.errors.payload import Reading, read_text
 from compass_agent.errors.retry import seconds_in_text
 from compass_agent.errors.shapes import parsed_json
+from compass_agent.errors.statuses import counts_something, told_status
 
 # These agents mark a silent stop with this word in place of a text.
 _SILENT = "__omp.silent_abort__"
@@ -39,7 +40,11 @@ class AgentText:
 
 
 def read_agent_text(text: str) -> AgentText:
-    """Read an agent's text about a failure; its status is the one that opens the text, or none."""
+    """Read an agent's text about a failure.
+
+    Its status is the one that opens the text, else one that the text calls so, or none: an agent
+    that tells a code alone was in the middle of a stream, where no answer had a status.
+    """
     text = _LOG_PATH.sub("", text).strip()
     hints = [int(hint) / 1000 for hint in _HINT.findall(text)]
     text = _HINT.sub("", text).replace(_SILENT, "").strip()
@@ -53,6 +58,8 @@ def read_agent_text(text: str) -> AgentText:
     reading = _read_lines(rest)
     reading.codes = codes + reading.codes
     reading.status = status if status is not None else reading.status
+    if reading.status is None:
+        reading.status = told_status(reading.message)
     if _NO_BODY.fullmatch(reading.message):
         reading.message = text
     seconds = max(hints) if hints else seconds_in_text(rest)
@@ -61,6 +68,8 @@ def read_agent_text(text: str) -> AgentText:
 
 def _without_status(text: str) -> tuple[str, int | None]:
     match = _STATUS.match(text)
+    if match is not None and counts_something(text, match.end(1)):
+        match = None
     return (text, None) if match is None else (text[match.end() :].lstrip(), int(match[1]))
 
 

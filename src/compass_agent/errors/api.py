@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from compass_agent.errors.engines import is_no_answer
 from compass_agent.errors.exceptions import causes, read_exception
-from compass_agent.errors.foreign import said
+from compass_agent.errors.foreign import own_body, said
 from compass_agent.errors.groups import leaves
+from compass_agent.errors.payload import read_value
 from compass_agent.errors.redaction import redact
 from compass_agent.errors.retry import wait_after
 from compass_agent.errors.shapes import capped, valid_text
 from compass_agent.errors.statuses import status_phrase
+from compass_agent.errors.urls import without_user_info
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,6 +29,9 @@ _UNAUTHORIZED = 401
 _NOT_FOUND = 404
 _TOO_MANY = 429
 _SERVER = 500
+_LARGEST_TEXT = 262_144
+_LONGEST_URL = 4096
+_LONGEST_PHRASE = 200
 
 
 class ApiError(Exception):
@@ -75,7 +80,7 @@ def map_http_status_to_error(
         now: The moment of the answer, as for `retry_after_seconds`.
     """
     wait = wait_after(status, headers, body, now)
-    phrase = reason.strip() or status_phrase(status)
+    phrase = _phrase(reason) or status_phrase(status)
     if status == _UNAUTHORIZED:
         code = "UNAUTHORIZED"
         text = f"Unauthorized: Invalid or expired API key. Check your {key_var} configuration."
@@ -145,29 +150,39 @@ def format_tool_error(error: BaseException, secrets: Iterable[str] = ()) -> dict
 
     Returns:
         `isError` (True), and `content` with one text: the message of an `ApiError`, else
-        "Unexpected error: " and the message. Secrets are masked.
+        "Unexpected error: " and the message. Secrets are masked. Of a group all messages are told;
+        a group of one counts as the one.
     """
-    message = error.message if isinstance(error, ApiError) else f"Unexpected error: {said(error)}"
-    text = capped(redact(valid_text(message), secrets))
+    found = leaves(error)
+    if len(found) == 1 and isinstance(found[0], ApiError):
+        message = found[0].message
+    else:
+        message = f"Unexpected error: {'; '.join(dict.fromkeys(map(_said, found)))}"
+    head = valid_text(message[:_LARGEST_TEXT])
+    text = capped(redact(head, secrets), more=max(0, len(message) - _LARGEST_TEXT))
     return {"isError": True, "content": [{"type": "text", "text": text}]}
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, ApiError):
+        return error.message
+    body = own_body(error)
+    return said(error) if body is None else read_value(body).message or type(error).__name__
 
 
 def _place(url: str) -> str:
     """Return `url` without user info, query and fragment, in one line."""
-    url = "".join(valid_text(url).split())
+    url = "".join(valid_text(url[:_LONGEST_URL]).split())
     scheme, mark, rest = url.partition("://")
     if not mark:
-        scheme, rest = "", url
-    authority, path = _split(rest)
-    host, colon, port = authority.rpartition(":")
-    if "@" not in authority and colon and "]" not in port and not port.isdigit() and "@" in rest:
-        # A password with a character that should have been escaped: `https://user:pa/ss@host`.
-        del host
-        authority, path = _split(rest.rpartition("@")[2])
-    authority = authority.rpartition("@")[2]
-    return f"{scheme}{mark}{authority}{path.partition('?')[0].partition('#')[0]}"
+        mark = "//" if url.startswith("//") else ""
+        scheme, rest = "", url.removeprefix("//")
+    place, _ = without_user_info(rest)
+    return f"{scheme}{mark}{place.partition('?')[0].partition('#')[0]}"
 
 
-def _split(rest: str) -> tuple[str, str]:
-    end = next((at for at, letter in enumerate(rest) if letter in "/\\?#"), len(rest))
-    return rest[:end], rest[end:]
+def _phrase(reason: str) -> str:
+    """Return what a server put behind its status, in one line and without secrets."""
+    plain = "".join(letter if letter.isprintable() else " " for letter in reason[:_LONGEST_URL])
+    phrase = redact(" ".join(plain.split()))
+    return phrase if len(phrase) <= _LONGEST_PHRASE else f"{phrase[:_LONGEST_PHRASE]}…"

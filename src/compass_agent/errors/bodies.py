@@ -25,13 +25,16 @@ _MOST_UNREADABLE = 0.1
 
 
 def body_text(body: bytes | bytearray | str, fields: Mapping[str, str]) -> str:
-    """Return the text of `body`. Never raises.
+    """Return the text of `body`, at most its first 4 MiB. Never raises.
 
     Args:
         body: What came. A gzip is unpacked whatever the headers say: some proxies forget them.
         fields: The headers, names in lower case; `content-encoding` and `content-type` count.
     """
-    text = body if isinstance(body, str) else _decoded(_unpacked(bytes(body), fields), fields)
+    if isinstance(body, str):
+        text = body[:_MOST_BYTES]
+    else:
+        text = _decoded(_unpacked(bytes(body[:_MOST_BYTES]), fields), fields)
     text = text.removeprefix("\ufeff")
     head = text[:_HEAD]
     return "" if len(_UNREADABLE.findall(head)) > _MOST_UNREADABLE * len(head) else text

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = ("TABLE", "CodeRow", "ErrorCode", "OperationError")
 
+import math
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -139,6 +140,19 @@ TABLE: Mapping[ErrorCode, CodeRow] = MappingProxyType({
 })  # fmt: skip
 
 
+_LONGEST_WAIT = 86_400.0
+
+
+def _wait(seconds: object) -> float | None:
+    """Return a wait that every encoder takes: a day at most, none below zero, no nonsense."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    # Whole numbers may be larger than any float.
+    if isinstance(seconds, float) and not math.isfinite(seconds):
+        return None
+    return min(max(seconds, 0), _LONGEST_WAIT)
+
+
 class OperationError(Exception):
     """An operation failed for one of nine reasons.
 
@@ -147,12 +161,18 @@ class OperationError(Exception):
 
     Attributes:
         code: One of the nine.
-        retry_after_s: Seconds to wait before trying again, when known.
+        retry_after_s: Seconds to wait before trying again, when known: from 0 to 86,400. What is no
+            number is not known.
+
+    >>> from compass_agent.errors import OperationError
+    >>> error = OperationError("not_found")
+    >>> str(error), error.exit_status, error.retryable
+    ('There is no such session.', 4, False)
     """
 
     def __init__(self, code: ErrorCode | str, *, retry_after_s: float | None = None) -> None:
         self.code = ErrorCode(code)
-        self.retry_after_s = retry_after_s
+        self.retry_after_s = _wait(retry_after_s)
         # `args` stay what a class was called with: copies and pickles are made from them.
 
     def __str__(self) -> str:

@@ -10,12 +10,13 @@ __all__ = ("Raised", "causes", "read_exception")
 from dataclasses import dataclass, field
 
 from compass_agent.errors.bodies import body_text
-from compass_agent.errors.foreign import NO_ANSWER, attribute, called, class_names
+from compass_agent.errors.foreign import NO_ANSWER, attribute, called, class_names, own_body
 from compass_agent.errors.foreign import said as said_by
 from compass_agent.errors.groups import is_group
 from compass_agent.errors.payload import Reading, read_text, read_value, status_of
 from compass_agent.errors.retry import header_fields
 from compass_agent.errors.shapes import as_object, is_list, is_object, word
+from compass_agent.errors.statuses import documented_status, told_status
 
 _MOST_CAUSES = 16
 _HTTP_STATUSES = range(100, 600)
@@ -36,6 +37,7 @@ class Raised:
         retry_after_s: What it says itself about the wait.
         no_answer: The connection failed: there was no answer.
         told: It came from a provider: it has a status or a body.
+        named_status: The status that only its text tells.
     """
 
     reading: Reading = field(default_factory=Reading)
@@ -44,6 +46,7 @@ class Raised:
     retry_after_s: float | None = None
     no_answer: bool = False
     told: bool = False
+    named_status: int | None = None
 
 
 def causes(error: BaseException) -> list[BaseException]:
@@ -77,7 +80,10 @@ def read_exception(error: BaseException) -> Raised:
     for code in _codes(error, response):
         if code not in reading.codes:
             reading.codes.append(code)
-    own = _own_text(error)
+    body = own_body(error)
+    if body is not None and not reading.message:
+        reading.fill(read_value(body))
+    own = type(error).__name__ if body is not None else _own_text(error)
     if not reading.message:
         said = read_text(own)
         reading.fill(Reading(message=said.message or own, codes=said.codes, status=said.status))
@@ -86,6 +92,8 @@ def read_exception(error: BaseException) -> Raised:
     reading.request_id = word(attribute(error, "request_id")) or reading.request_id
     raised.retry_after_s = _retry_after(error)
     raised.told = reading.status is not None or raised.body is not None
+    if reading.status is None and documented_status(reading.codes) is None:
+        raised.named_status = told_status(reading.message)
     raised.no_answer = reading.status is None and not class_names(error).isdisjoint(NO_ANSWER)
     return raised
 

@@ -22,7 +22,7 @@ from compass_agent.errors.payload import Reading, read_text, read_value, status_
 from compass_agent.errors.redaction import redact
 from compass_agent.errors.retry import header_fields, retry_after_seconds, wait_after
 from compass_agent.errors.shapes import capped, is_object, parsed_json, valid_text, word
-from compass_agent.errors.statuses import documented_status, status_phrase
+from compass_agent.errors.statuses import documented_status, status_phrase, told_status
 from compass_agent.errors.streams import looks_streamed, read_stream
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ _ID_IN_TEXT = re.compile(
 )
 # Where a failed connection should have gone is the host's own business.
 _ADDRESS = re.compile(r"(?<![\w.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![\w.]*[0-9])(?::[0-9]{1,5})?")
+_HEAD = 4096
+_HOLDS_WORDS = re.compile(r"\"[^\"]*[A-Za-z]{2}[^\"]*\"\s*:\s*(?:\"[^\"]|[0-9])")
 _RATE_LIMIT = re.compile(r"rate.?limit|too many requests|quota", re.IGNORECASE)
 
 
@@ -85,6 +87,11 @@ def describe_failure(x: object, secrets: Iterable[str] = ()) -> FailureDetail:
         x: An exception; a mapping with `status`, `headers`, `body`, `transport` (and perhaps `now`)
             that is an answer; a mapping or list that is a body; a text, as agents give it.
         secrets: Values that must not appear in the result.
+
+    >>> from compass_agent.errors import describe_failure
+    >>> told = describe_failure("429 Rate limit reached. Try again in 9.816s")
+    >>> told.message, told.status, told.retry_after_s
+    ('Rate limit reached. Try again in 9.816s', 429, 9.816)
     """
     secrets = tuple(secrets)
     try:
@@ -97,13 +104,17 @@ def describe_failure(x: object, secrets: Iterable[str] = ()) -> FailureDetail:
         if is_object(x) and not _ANSWER_KEYS.isdisjoint(x):
             return _of_answer(x, secrets)
         reading = read_value(x)
+        _complete_status(reading)
         return _detail(reading, retry_after_seconds(None, x), secrets)
     except Exception as error:  # noqa: BLE001 - a failure must be told even when reading it fails
         return FailureDetail(f"{_NOTHING_SAID} ({type(error).__name__} while reading it)")
 
 
 def _of_agent_text(text: str, secrets: tuple[str, ...]) -> FailureDetail:
-    said = read_agent_text(valid_text(text))
+    said = read_agent_text(valid_text(body_text(text, {})))
+    if not (said.reading.message or said.reading.codes or said.reading.status):
+        # JSON that says nothing for a person is still more than nothing.
+        said.reading.message = said.whole if _HOLDS_WORDS.search(said.whole[:_HEAD]) else ""
     return _detail(said.reading, said.retry_after_s, secrets)
 
 
@@ -123,11 +134,18 @@ def _of_answer(answer: Mapping[str, object], secrets: tuple[str, ...]) -> Failur
         status = 0
     if status is not None:
         reading.status = status
-    elif reading.status is None:
-        reading.status = documented_status(reading.codes)
+    _complete_status(reading)
     reading.request_id = _header_id(fields) or reading.request_id
     wait = _wait(reading, answer.get("headers"), body, answer.get("now"))
     return _detail(reading, wait, secrets, hidden=reading.status == 0)
+
+
+def _complete_status(reading: Reading) -> None:
+    """Give a reading without a status the one that belongs to its code, or that its text tells."""
+    if reading.status is None:
+        reading.status = documented_status(reading.codes)
+    if reading.status is None:
+        reading.status = told_status(reading.message)
 
 
 def _read_body(body: object, *, streamed: bool) -> Reading:
@@ -182,7 +200,8 @@ def _of_chain(error: BaseException, secrets: tuple[str, ...]) -> FailureDetail:
     chain = [read_exception(link) for link in causes(error)]
     outer = chain[0]
     source = next((link for link in chain if link.told), None)
-    source = source or next((link for link in chain if link.no_answer), outer)
+    source = source or next((link for link in chain if link.no_answer), None)
+    source = source or next((link for link in chain if link.named_status), outer)
     reading = Reading()
     reading.fill(source.reading)
     if source is not outer:
@@ -206,7 +225,8 @@ def _chain_status(source: Raised) -> int | None:
         return status
     if source.no_answer:
         return 0
-    return documented_status(source.reading.codes)
+    documented = documented_status(source.reading.codes)
+    return source.named_status if documented is None else documented
 
 
 def _joined(outer: str, inner: str) -> str:

@@ -18,6 +18,7 @@ _TAG = re.compile(r"<[^<>]{0,2000}>")
 _BLANKS = re.compile(r"\s+")
 # A title stands near the top; what a proxy says before its page is short.
 _LONGEST_PAGE = 65_536
+_LONGEST_COMMENT = 262_144
 _LONGEST_PREFIX = 200
 _LONGEST_TEXT = 500
 
@@ -29,7 +30,7 @@ def markup_text(text: str) -> tuple[str, str, str] | None:
     """
     if "<" not in text[:_LONGEST_PREFIX]:
         return None
-    page = text[:_LONGEST_PAGE]
+    page = _without_comments(text)[:_LONGEST_PAGE]
     if _XML.match(page):
         message, code = _MESSAGE.search(page), _CODE.search(page)
         if message is not None:
@@ -45,6 +46,17 @@ def markup_text(text: str) -> tuple[str, str, str] | None:
             return title, "", ""
     bare = _TAG.sub(" ", _HIDDEN.sub(" ", page))
     return _readable(bare)[:_LONGEST_TEXT], "", ""
+
+
+def _without_comments(text: str) -> str:
+    """Return `text` without the comments that it begins with: licences, notes of proxies."""
+    text = text.lstrip()
+    while text.startswith("<!--"):
+        _, closed, rest = text[:_LONGEST_COMMENT].partition("-->")
+        if not closed:
+            break
+        text = text[len(text[:_LONGEST_COMMENT]) - len(rest) :].lstrip()
+    return text
 
 
 def _readable(text: str) -> str:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _DEEPEST = 8
 _MOST_ISSUES = 8
+_MOST_MEMBERS = 64
+_WRAPPER = re.compile(r"(?:error|exception|fault|failure|cause)s?\Z", re.IGNORECASE)
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{1,79}")
 _STATUS = range(400, 600)
 _MESSAGE_KEYS = (
@@ -129,6 +131,8 @@ def _read_object(value: Mapping[str, object], depth: int) -> Reading:
             reading.fill(read_value(inner, depth + 1))
     if not reading.message:
         reading.fill(_message_of(value, depth))
+    if not reading.message:
+        reading.fill(_wrapped(value, depth))
     _read_codes(value, reading)
     reading.request_id = reading.request_id or _request_id(value)
     routed = as_object(value.get("metadata")).get("raw")
@@ -143,13 +147,27 @@ def _message_of(value: Mapping[str, object], depth: int) -> Reading:
     for key in _MESSAGE_KEYS:
         said = value.get(key)
         if isinstance(said, str) and said.strip():
-            return read_text(said, depth + 1)
+            inner = read_text(said, depth + 1)
+            if not inner.message and parsed_json(said):
+                # JSON of a shape that nobody knows: it is all that was said.
+                inner.message = said.strip()
+            return inner
         if (is_object(said) or is_list(said)) and key in ("message", "detail"):
             inner = read_value(said, depth + 1)
             if inner.message:
                 return inner
     error = value.get("error")
     return read_text(error, depth + 1) if isinstance(error, str) else Reading()
+
+
+def _wrapped(value: Mapping[str, object], depth: int) -> Reading:
+    """Read what gateways wrap a provider's error in, such as `external_model_error`."""
+    for key, inner in list(value.items())[:_MOST_MEMBERS]:
+        if _WRAPPER.search(str(key)) and (is_object(inner) or is_list(inner)):
+            reading = read_value(inner, depth + 1)
+            if reading.message:
+                return reading
+    return Reading()
 
 
 def _read_codes(value: Mapping[str, object], reading: Reading) -> None:

@@ -31,25 +31,26 @@ _WINDOW_RESET = re.compile(
 )
 _LISTED_WINDOW = re.compile(r";\s*(r|t)\s*=\s*([0-9]{1,10})(?![0-9.])")
 _OLD_WINDOW = re.compile(r"\b(remaining|reset)\s*=\s*([0-9]{1,10})(?![0-9.])", re.IGNORECASE)
-_IN_TEXT = re.compile(
-    r"(?:try again|retry|retry after|reset|resets|available again|wait)(?: again)?"
+_ASKS = (
+    r"(?:try again|retry|retry after|reset|resets|available again|wait|replenished)(?: again)?"
     r"(?: in| after| for)?:?[ ]{1,3}(?:about |approximately |at least )?"
-    r"(?P<amount>[0-9]{1,10}(?:\.[0-9]{1,12})?)(?:(?P<go>(?:ms|[smhd])(?:[0-9][0-9a-z.]{0,40})?)(?![a-z])"
-    r"|[ ]?(?P<unit>milliseconds?|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?)\b)",
+)
+_UNIT = (
+    r"(?:milliseconds?|seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|ms|[smhd])(?![A-Za-z0-9'_-])"
+)
+_IN_TEXT = re.compile(
+    rf"{_ASKS}(?:(?P<clock>(?:[0-9]{{1,3}}\.)?[0-9]{{1,2}}:[0-9]{{2}}:[0-9]{{2}})(?![0-9:])"
+    r"|(?P<go>[0-9]{1,10}(?:\.[0-9]{1,12})?(?:ms|[smhd])(?:[0-9][0-9a-z.]{0,40})?)"
+    r"(?![a-z])(?![ ][0-9])"
+    rf"|(?P<span>[0-9]{{1,10}}(?:\.[0-9]{{1,12}})?[ ]?{_UNIT}"
+    rf"(?:(?:,? and|,)?[ ][0-9]{{1,4}}(?:\.[0-9]{{1,12}})?[ ]?{_UNIT}){{0,3}}))",
     re.IGNORECASE,
 )
+_SPAN_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)[ ]?([a-z]+)", re.IGNORECASE)
 _HINT = re.compile(
     r"\bretry[-_]after[-_]ms[\"']?\s{0,4}[=:]\s{0,4}([0-9]{1,10})(?![0-9])", re.IGNORECASE
 )
-_WORDS = {
-    "mil": 0.001,
-    "sec": 1.0,
-    "min": 60.0,
-    "hou": 3600.0,
-    "hr": 3600.0,
-    "hrs": 3600.0,
-    "day": 86400.0,
-}
+_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _BODY_SECONDS = (
     "retry_after",
     "retryAfter",
@@ -74,6 +75,10 @@ def retry_after_seconds(
         body: The body: text, bytes, or what JSON made of it.
         now: The moment of the answer, for hints that name a moment: a datetime, epoch seconds, or
             one of both as text. Without it the answer's Date counts, else the clock.
+
+    >>> from compass_agent.errors import retry_after_seconds
+    >>> retry_after_seconds({"Retry-After": "30"})
+    30.0
     """
     fields = header_fields(headers)
     value = _value(body)
@@ -125,11 +130,18 @@ def seconds_in_text(text: str) -> float | None:
     if match is None:
         return None
     if match["go"]:
-        return duration_s(match["amount"] + match["go"].rstrip(".").lower())
-    unit = match["unit"].lower()
-    factor = _WORDS.get(unit[:3], 1.0)
-    amount = float(match["amount"])
-    return amount / 1000 if unit.startswith("mil") else amount * factor
+        return duration_s(match["go"].rstrip(".").lower())
+    if match["clock"]:
+        days, _, clock = match["clock"].rpartition(".")
+        hours, minutes, seconds = map(int, clock.split(":"))
+        return ((int(days or 0) * 24 + hours) * 60 + minutes) * 60.0 + seconds
+    parts = _SPAN_PART.findall(match["span"])
+    return sum(_seconds(float(amount), unit.lower()) for amount, unit in parts)
+
+
+def _seconds(amount: float, unit: str) -> float:
+    milliseconds = unit.startswith(("ms", "mil"))
+    return amount / 1000 if milliseconds else amount * _UNITS[unit[0]]
 
 
 def _first(*candidates: float | None) -> float | None:

@@ -22,6 +22,7 @@ import stat
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ from anyio.to_thread import run_sync
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log import default_path, log_file
 from compass_agent.runtime.delivery import deliver
+from compass_agent.runtime.upkeep import Trying
 from compass_agent.sink.journal import REFUSED, SUFFIX, Journal, is_held, lock
 from compass_agent.sink.records import JournalContents, unpack
 
@@ -134,20 +136,28 @@ async def deliver_journals(url: str, way: Transport) -> int:
 
 
 async def deliver_all(urls: Iterable[str], way: Transport) -> None:
-    """Deliver what was left for a log by any of its URLs. Raises nothing of the log's."""
-    for url in urls:
-        try:
-            await deliver_journals(url, way)
-        except OperationError as error:
-            _logger.warning("journals could not be delivered, trying again: %r", error)
+    """Deliver what was left for a log by any of its URLs. Raises nothing: it is tried again."""
+    await _deliver_each(_each(urls), way)
 
 
 async def keep_delivering(urls: Iterable[str], way: Transport) -> None:
-    """Deliver every 30 seconds, until it is cancelled: for a hub, whose agents may be gone."""
-    known = list(urls)
+    """Deliver every 30 seconds, until it is cancelled: for a hub, whose agents may be gone.
+
+    What fails is logged once, until it works again.
+    """
+    each = _each(urls)
     while True:
         await anyio.sleep(_DELIVER_EVERY_S)
-        await deliver_all(known, way)
+        await _deliver_each(each, way)
+
+
+def _each(urls: Iterable[str]) -> dict[str, Trying]:
+    return {url: Trying("journals could not be delivered") for url in urls}
+
+
+async def _deliver_each(urls: dict[str, Trying], way: Transport) -> None:
+    for url, trying in urls.items():
+        await trying.once(partial(deliver_journals, url, way))
 
 
 @contextmanager

@@ -1,17 +1,20 @@
-"""Keeps a log small while a hub runs, also when nobody appends to it."""
+"""Keeps a log small while a hub runs, also when nobody appends to it; what fails is tried again."""
 
 from __future__ import annotations
 
-__all__ = ("keep_pruned",)
+__all__ = ("Trying", "keep_pruned")
 
 import logging
 from typing import TYPE_CHECKING
 
 import anyio
 
-from compass_agent.errors.codes import OperationError
+from compass_agent.errors.classify import classify_operation_error
+from compass_agent.errors.logged import log_cause
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from compass_agent.log import KeepLog
 
 _logger = logging.getLogger("compass_agent.runtime")
@@ -19,11 +22,34 @@ _logger = logging.getLogger("compass_agent.runtime")
 _EVERY_S = 60.0
 
 
+class Trying:
+    """Does something that a hub does again and again, and that may fail in any way.
+
+    Args:
+        what: What is not so when it fails, for the log: "the log could not be pruned".
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._complained = False
+
+    async def once(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Do it. What fails is logged once, until it works again; nothing of it is raised."""
+        try:
+            await work()
+        except Exception as error:  # noqa: BLE001 - the hub goes on, and tries again
+            if not self._complained:
+                failure = classify_operation_error(error)
+                _logger.warning("%s, trying again: %s", self._what, failure.code)
+                log_cause(failure)
+            self._complained = True
+        else:
+            self._complained = False
+
+
 async def keep_pruned(log: KeepLog) -> None:
     """Prune `log` now and then every minute, until it is cancelled."""
+    pruning = Trying("the log could not be pruned")
     while True:
-        try:
-            await log.prune()
-        except OperationError as error:
-            _logger.warning("the log could not be pruned, trying again: %r", error)
+        await pruning.once(log.prune)
         await anyio.sleep(_EVERY_S)

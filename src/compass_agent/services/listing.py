@@ -6,7 +6,7 @@ pages moves to the front, and may be missing from the pages that follow.
 
 from __future__ import annotations
 
-__all__ = ("SessionQuery", "SessionsPage", "find_sessions")
+__all__ = ("SessionQuery", "SessionsPage", "find_sessions", "page_from_text")
 
 import base64
 import json
@@ -69,12 +69,23 @@ async def find_sessions(log: ReadLog, query: SessionQuery | None = None) -> Sess
     query = query or SessionQuery()
     if not 1 <= query.limit <= MAX_LIMIT:
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
-    behind = _place_from_token(query.page) if query.page else None
+    behind = _place_from_token(query.page, "page") if query.page else None
     fitting = [row for row in await list_sessions(log) if _fits(row, query)]
     rest = [row for row in fitting if behind is None or _place(row) > behind]
     rows = rest[: query.limit]
     more = len(rest) > len(rows)
     return SessionsPage(rows, _token(_place(rows[-1])) if more else "", len(fitting))
+
+
+def page_from_text(text: str, path: str = "page") -> str:
+    """Return what asks for a page as it was given; empty: the first one.
+
+    Raises:
+        InvalidRequestError: No page gave it.
+    """
+    if text:
+        _place_from_token(text, path)
+    return text
 
 
 def _fits(row: SessionRow, query: SessionQuery) -> bool:
@@ -100,7 +111,7 @@ def _token(place: _Place) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _place_from_token(token: str) -> _Place:
+def _place_from_token(token: str, path: str) -> _Place:
     try:
         text = base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True)
         values: Any = json.loads(text)
@@ -112,4 +123,4 @@ def _place_from_token(token: str) -> _Place:
                 return later, negative_ms, session
             case _:
                 pass
-    raise InvalidRequestError(Issue("page", "what the page before gave, as it was given"))
+    raise InvalidRequestError(Issue(path, "what the page before gave, as it was given"))

@@ -5,12 +5,20 @@ A page with gaps is a success that says so: readers get no error for frames that
 
 from __future__ import annotations
 
-__all__ = ("START", "FramesPage", "kind_of", "place_of_item", "read_session")
+__all__ = (
+    "START",
+    "FramesPage",
+    "behind",
+    "kind_of",
+    "place_of_item",
+    "read_session",
+    "reset_at",
+)
 
 from collections import deque
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeGuard
 
 from compass_agent.frames import Cursor, event_kind
 from compass_agent.services.requests import check_page
@@ -79,7 +87,7 @@ async def read_session(
 
     Raises:
         OperationError: `unsupported_input` (a limit that is not taken, both `after` and `before`,
-            no session id), or as the log's `read` does.
+            no session id), or as the log's `read` does, for `before` too.
     """
     check_page(session, after=after, before=before, limit=limit)
     page = _Pager(log, session, limit, frozenset(kinds))
@@ -96,6 +104,36 @@ def kind_of(item: FrameItem) -> str:
     """Return the frame's kind, of `KINDS`."""
     frame = decode_frame(item.data)
     return event_kind(frame) or ("state" if frame.state else "unknown")
+
+
+async def reset_at(
+    log: ReadLog, session: str, place: Cursor | None, *, ends_there: bool = False
+) -> Reset | None:
+    """Return the reset that a reading from `place` begins with; None: the place is kept.
+
+    Args:
+        log: Where the session is kept.
+        session: The session's id.
+        place: What a caller brought; None: nothing.
+        ends_there: It is where a page ends. All that is stored lies before the place that is two
+            above it, because an end stands behind the last frame.
+
+    Raises:
+        OperationError: `conflict`: the place is above what is stored. Else as the log's `read`.
+    """
+    if ends_there and place is not None:
+        place = Cursor(place.epoch, max(place.seq - 2, 0))
+    pages = log.read(session, place, follow=False, page_frames=1)
+    async with aclosing(pages):
+        async for page in pages:
+            for item in page.items:
+                return item if _is_unknown_epoch(item) else None
+    return None
+
+
+def behind(place: Cursor) -> Cursor:
+    """Return the place before which `place` itself still lies."""
+    return Cursor(place.epoch, place.seq + 1)
 
 
 def place_of_item(item: Item) -> Cursor | None:
@@ -137,12 +175,13 @@ class _Pager:
                 else:
                     items.append(item)
                 place = place_of_item(item) or place
-        prev = None if after is None else _before_first(items) or _behind(after)
+        begun = after is None or (items and _is_unknown_epoch(items[0]))
+        prev = None if begun or after is None else _before_first(items) or behind(after)
         return FramesPage(self.session, items, prev, place, more, held_back)
 
     async def backwards(self, before: Cursor, *, newest: bool) -> FramesPage:
         if newest:
-            before = _behind(before)
+            before = behind(before)
         width = self.limit + 1
         while True:
             start = before.seq - 1 - width
@@ -152,6 +191,8 @@ class _Pager:
             window = await self._window(after, before, newest=newest)
             if window.lost or (after is None and not window.met and not newest):
                 return await self.forwards(None if newest else before)
+            if not (newest or window.more):
+                await reset_at(self.log, self.session, before, ends_there=True)
             if after is None or window.left_out:
                 return window.page()
             width *= _WIDER
@@ -161,7 +202,7 @@ class _Pager:
         window = _Window(self.session, self.limit)
         async with aclosing(self._items(after, _LOOK_FRAMES)) as found:
             async for item in found:
-                if isinstance(item, Reset) and item.reason is ResetReason.UNKNOWN_EPOCH:
+                if _is_unknown_epoch(item):
                     window.lost = True
                     break
                 window.met = window.met or item.epoch == before.epoch
@@ -229,6 +270,10 @@ def _is_frame(item: Item, wanted: bool) -> bool:  # noqa: FBT001 - a pair of `_W
     return wanted and isinstance(item, FrameItem)
 
 
+def _is_unknown_epoch(item: Item) -> TypeGuard[Reset]:
+    return isinstance(item, Reset) and item.reason is ResetReason.UNKNOWN_EPOCH
+
+
 def _lies_before(item: Item, seq: int) -> bool:
     """Tell whether an item of the epoch stands before `seq`."""
     match item:
@@ -252,14 +297,9 @@ def _before_first(items: list[Item]) -> Cursor | None:
             case Gap():
                 return Cursor(item.epoch, item.first_seq)
             case End():
-                return _behind(Cursor(item.epoch, item.last_seq))
+                return behind(Cursor(item.epoch, item.last_seq))
             case Reset():
                 return Cursor(item.epoch, 0)
             case _:
                 continue
     return None
-
-
-def _behind(place: Cursor) -> Cursor:
-    """Return the place before which `place` itself still lies."""
-    return Cursor(place.epoch, place.seq + 1)

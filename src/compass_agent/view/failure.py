@@ -11,8 +11,6 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from compass_agent.errors.advice import advise
-from compass_agent.errors.failure import FailureDetail
 from compass_agent.frames import SessionErrorKind
 
 if TYPE_CHECKING:
@@ -119,6 +117,10 @@ def _advice(
 ) -> tuple[str, bool | None, str]:
     if kind is FailureKind.ABORTED:
         return "Turn aborted", None, ""
+    # Dear to import, for whom nothing went wrong.
+    from compass_agent.errors.advice import advise  # noqa: PLC0415 - see above
+    from compass_agent.errors.failure import FailureDetail  # noqa: PLC0415 - likewise
+
     advice = advise(
         FailureDetail(
             message=error.message,

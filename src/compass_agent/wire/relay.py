@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
 
-from compass.v1.compass_pb2 import AgentSessionFrame, SessionEvent, SubscribeAgentSessionRequest
-from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.frames import Cursor, InvalidCursorError, check_session_id, event_kind
+from compass.v1.compass_pb2 import AgentSessionFrame, SubscribeAgentSessionRequest
+from compass_agent.frames import Cursor, InvalidCursorError, event_kind
 from compass_agent.wire.convert import decode_frame, item_to_subscriber_frame
 from compass_agent.wire.items import FrameItem, FrameRun, Gap
 from compass_agent.wire.malformed import MalformedRequestError
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
 
 SUBSCRIBE = ("compass.v1.CompassService", "SubscribeAgentSession")
 """Service and name of the method."""
-
-_KINDS = frozenset(field.name for field in SessionEvent.DESCRIPTOR.oneofs_by_name["event"].fields)
 
 _MESSAGE_BYTES = 512 * 1024
 """A message that holds this much is sent: far below the 4 MiB that gRPC's readers take."""
@@ -58,7 +55,8 @@ class Subscription:
         session: The session's id.
         after: Where to begin; None: with the oldest that is kept.
         follow: Go on live.
-        kinds: The kinds of events to send; empty: all. A transition is always sent.
+        kinds: The kinds of events to send, by the names of the oneof, and `unknown`; empty: all.
+            A transition is always sent.
         max_batch: Frames a message at most; 0: one, and a gap rides on the frame behind it.
     """
 
@@ -74,7 +72,6 @@ def subscription_from_bytes(data: bytes) -> Subscription:
 
     Raises:
         MalformedRequestError: The bytes are no such message, or name no place in a session.
-        OperationError: `unsupported_input`: no session can be named so, or there is no such kind.
     """
     try:
         request = SubscribeAgentSessionRequest.FromString(data)
@@ -85,10 +82,8 @@ def subscription_from_bytes(data: bytes) -> Subscription:
         raise MalformedRequestError("the request is no SubscribeAgentSessionRequest") from error
     except InvalidCursorError as error:
         raise MalformedRequestError("after_epoch: 16 lower-case hex digits") from error
-    if not _KINDS.issuperset(request.kinds):
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
     return Subscription(
-        session=check_session_id(request.session_id),
+        session=request.session_id,
         after=after,
         follow=request.follow if request.HasField("follow") else True,
         kinds=frozenset(request.kinds),
@@ -192,7 +187,7 @@ class Relay:
     def _wanted(self, item: FrameItem) -> bool:
         """Tell whether the frame is of a kind that was asked for. A transition always is."""
         frame = decode_frame(item.data)
-        return bool(frame.state) or event_kind(frame) in self._kinds
+        return bool(frame.state) or (event_kind(frame) or "unknown") in self._kinds
 
     def _one_by_one(self, items: Iterable[Item]) -> Iterator[bytes]:
         gap: Gap | None = None

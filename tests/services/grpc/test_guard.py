@@ -206,6 +206,14 @@ async def test_who_brings_no_credentials_is_not_authenticated(given: str | None)
     assert caught.value.code is ErrorCode.PERMISSION_DENIED
 
 
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+async def test_the_case_of_the_scheme_does_not_matter(scheme: str) -> None:
+    async with running_hub(MemoryLog(), listen="127.0.0.1:0", token=TOKEN) as hub:
+        metadata = (("authorization", f"{scheme} {TOKEN}"),)
+        error = await asked(hub.targets[0], GET_SESSION, get_request_to_bytes(S), metadata)
+    assert error.code() is grpc.StatusCode.NOT_FOUND
+
+
 def test_details_that_are_not_ours_tell_of_no_failure() -> None:
     assert failure_from_details(b"\xff") is None
     foreign = Status(code=7, message="no")

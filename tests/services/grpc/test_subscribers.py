@@ -206,6 +206,7 @@ class BrokenLog(MemoryLog):
     [
         (MemoryLog(), {"session_id": S}, "NOT_FOUND", ErrorCode.NOT_FOUND),
         (MemoryLog(), {"session_id": "a/b"}, "INVALID_ARGUMENT", ErrorCode.UNSUPPORTED_INPUT),
+        (MemoryLog(), {}, "INVALID_ARGUMENT", ErrorCode.UNSUPPORTED_INPUT),
         (BrokenLog(), {"session_id": S}, "INTERNAL", ErrorCode.INTERNAL),
     ],
 )

@@ -109,6 +109,13 @@ async def test_without_the_token_nothing_but_the_health_is_told(path: str, given
     assert TOKEN not in answer.body.decode()
 
 
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "beArEr", "Bearer  "])
+async def test_the_case_of_the_scheme_does_not_matter(scheme: str) -> None:
+    assert await status("/v1/info", {"Authorization": f"{scheme} {TOKEN}"}) == 200
+    wrong = f"{scheme} {TOKEN.upper()}"
+    assert await status("/v1/info", {"Authorization": wrong}) == 401
+
+
 async def test_health_needs_no_token() -> None:
     assert await status("/healthz", {}) == 200
 

@@ -176,7 +176,11 @@ async def test_a_request_that_is_cancelled_from_within_is_answered_at_once(route
 SLIPS = [
     ("/v1/sessions?limit=many", ["limit"]),
     ("/v1/sessions?limit=-1", ["limit"]),
+    ("/v1/sessions?limit=0", ["limit"]),
+    ("/v1/sessions/s1/frames?limit=0", ["limit"]),
+    ("/v1/sessions/s1/items?limit=1001", ["limit"]),
     ("/v1/sessions?state=gone", ["state"]),
+    ("/v1/sessions?state=UNSPECIFIED", ["state"]),
     ("/v1/sessions?page=x", ["page"]),
     ("/v1/sessions?colour=red&limit=x", ["colour", "limit"]),
     ("/v1/sessions?q=a&q=b", ["q"]),
@@ -190,6 +194,9 @@ SLIPS = [
     ("/v1/events?s=a/b", ["s"]),
     ("/v1/events?s=s1&s=s1", ["s"]),
     ("/v1/events?s=s1@7", ["s"]),
+    ("/v1/info?colour=red", ["colour"]),
+    ("/healthz?colour=red", ["colour"]),
+    ("/v1/board/events?colour=red", ["colour"]),
 ]
 
 
@@ -209,14 +216,37 @@ async def test_a_last_event_id_that_is_no_cursor_is_a_bad_request() -> None:
     assert (answer.status, answer.json["issues"][0]["path"]) == (400, "Last-Event-ID")
 
 
+@pytest.mark.parametrize("given", [f"{E1}-7", "s1", f"s2@{E1}-7", f"{S}@{E1}-1,s2", "-no@-id"])
+async def test_a_last_event_id_of_another_stream_is_a_bad_request(given: str) -> None:
+    app, headers = http_app(await failed_session()), {"Last-Event-ID": given}
+    answer = await ask(app, "/v1/events?s=s9", headers=headers)
+    assert answer.status == 400
+    assert {issue["path"] for issue in answer.json["issues"]} == {"Last-Event-ID"}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "&".join(f"{'long' * 20}{n}=1" for n in range(2_000)),
+        "x" * 155_000,
+        "&".join(f"kind={n}" for n in range(5_000)),
+        "kind=" + ",".join(map(str, range(20_000))),
+        "limit=" + "9" * 150_000,
+    ],
+)
+async def test_however_much_is_wrong_the_answer_is_short(query: str) -> None:
+    answer = await ask(http_app(await failed_session()), f"/v1/sessions/{S}/frames?{query}")
+    assert answer.status == 400
+    assert len(answer.body) < 8_000
+    assert 1 <= len(answer.json["issues"]) <= 20
+
+
 @pytest.mark.parametrize(
     "path",
     [
-        f"/v1/sessions/{S}/frames?limit=0",
-        f"/v1/sessions/{S}/items?limit=5000",
         f"/v1/sessions/{S}/frames?after={E1}-1&before={E1}-2",
+        f"/v1/sessions/{S}/items?after={E1}-1&before={E1}-2",
         "/v1/sessions/-no-id",
-        "/v1/sessions?limit=0",
     ],
 )
 async def test_what_an_operation_does_not_take_is_unsupported_input(path: str) -> None:

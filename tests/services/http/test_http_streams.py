@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from compass_agent.services.http import HttpApp
 
 EVENTS = f"/v1/sessions/{S}/events"
-QUICK = Pace(linger_s=0.0, heartbeat_s=0.01)
+QUICK = Pace(linger_s=0.0)
 
 
 def quick_app(log: MemoryLog, pace: Pace = QUICK) -> HttpApp:
@@ -66,7 +66,7 @@ async def test_a_session_is_told_from_its_first_frame_to_its_end() -> None:
             if event.name == "caught_up":
                 await log.append(end(2, 2, 2, epoch=E2))
     assert answer.reader.retry_ms == 2000
-    assert [word(event) for event in told if event.name != "hb"] == [
+    assert [word(event) for event in told] == [
         "message 1",
         "message 2",
         "gap 4",
@@ -78,7 +78,7 @@ async def test_a_session_is_told_from_its_first_frame_to_its_end() -> None:
         "caught_up",
         "end 2",
     ]
-    places = [event.last_id for event in told if event.name != "hb"]
+    places = [event.last_id for event in told]
     assert places[:4] == [f"{E1}-1", f"{E1}-2", f"{E1}-4", f"{E1}-5"]
     assert places[5:8] == [f"{E2}-0", f"{E2}-1", f"{E2}-2"]
     assert told[2].json["gap"]["count"] == "2"
@@ -182,7 +182,8 @@ async def test_text_with_line_ends_of_every_kind_survives() -> None:
 
 
 async def test_silence_is_broken_by_heartbeats() -> None:
-    async with opened(quick_app(await stored(1, ended=False)), EVENTS) as answer:
+    app = quick_app(await stored(1, ended=False), Pace(linger_s=0.0, heartbeat_s=0.01))
+    async with opened(app, EVENTS) as answer:
         told: list[Event] = []
         async for event in answer.events():
             told.append(event)
@@ -364,8 +365,6 @@ async def test_the_board_tells_all_sessions_then_what_changes() -> None:
     told: list[Event] = []
     async with opened(quick_app(log), "/v1/board/events") as answer:
         async for event in answer.events():
-            if event.name == "hb":
-                continue
             told.append(event)
             if event.name == "caught_up":
                 priority = {2: failed("boom"), 3: state(5)}

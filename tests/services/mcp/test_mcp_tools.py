@@ -207,7 +207,7 @@ async def test_a_page_with_a_gap_is_a_result_that_says_so() -> None:
     async with client_of(log) as client:
         page, shown = await called(client, "read_session", session_id=S)
     assert (page["missing"], [item["kind"] for item in page["items"]][1]) == (2, "gap")
-    assert "2 frames of the session are missing" in shown
+    assert "2 frames are missing here" in shown
 
 
 SLIPS: list[tuple[str, dict[str, Any], str]] = [

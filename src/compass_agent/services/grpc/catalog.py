@@ -10,7 +10,8 @@ import grpc
 
 from compass_agent.frames import Cursor
 from compass_agent.log.read import SessionSummary
-from compass_agent.services.listing import SessionQuery, find_sessions
+from compass_agent.services.listing import SessionQuery, find_sessions, page_from_text
+from compass_agent.services.requests import Slips, limit_from, state_from_number
 from compass_agent.services.sessions import find_session
 from compass_agent.wire.sessions import (
     GET_SESSION,
@@ -53,15 +54,20 @@ class Catalog:
         """Answer with a page of the sessions that are asked for.
 
         Raises:
-            MalformedRequestError: The request cannot be read, or its token is none of ours.
+            MalformedRequestError: The request cannot be read.
             OperationError: As the log's `sessions` does.
         """
         wanted = list_request_from_bytes(request)
+        slips = Slips()
+        limit = slips.read(limit_from, wanted.limit or _LARGEST_PAGE, "limit", 0)
+        states = [slips.read(state_from_number, one, "states", 0) for one in sorted(wanted.states)]
+        page_token = slips.read(page_from_text, wanted.page_token, "page_token", "")
+        slips.check()
         query = SessionQuery(
-            states=wanted.states,
+            states=frozenset(states),
             text=wanted.query,
-            limit=min(wanted.limit or _LARGEST_PAGE, _LARGEST_PAGE),
-            page=wanted.page_token,
+            limit=min(limit, _LARGEST_PAGE),
+            page=page_token,
         )
         page = await find_sessions(self._log, query)
         return listed_to_bytes([info_of(row.summary) for row in page.rows], page.next_page)

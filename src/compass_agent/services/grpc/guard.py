@@ -4,7 +4,6 @@ from __future__ import annotations
 
 __all__ = ("Guard",)
 
-import hmac
 import logging
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from compass_agent.errors.classify import classify_operation_error
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.errors.groups import only_exception
 from compass_agent.errors.logged import cause_text, log_cause
+from compass_agent.services.bearer import Bearer
 from compass_agent.wire.malformed import MalformedRequestError
 from compass_agent.wire.status import STATUS_DETAILS, failure_to_details
 
@@ -41,7 +41,7 @@ class Guard(aio.ServerInterceptor):
     """
 
     def __init__(self, token: str | None) -> None:
-        self._expected = None if token is None else f"Bearer {token}".encode()
+        self._bearer = None if token is None else Bearer(token)
         self._calls: set[anyio.CancelScope] = set()
         self._stopped = False
 
@@ -108,8 +108,7 @@ class Guard(aio.ServerInterceptor):
         if context.peer().startswith("unix:"):
             return
         given = dict(context.invocation_metadata() or ()).get("authorization", "")
-        offered = given if isinstance(given, bytes) else given.encode()
-        if self._expected is None or not hmac.compare_digest(offered, self._expected):
+        if self._bearer is None or not self._bearer.admits(given):
             raise _NoCredentialsError
 
 

@@ -6,10 +6,12 @@ __all__ = ("Subscribers",)
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import grpc
 
+from compass_agent.services.requests import Slips, kind_from_text
 from compass_agent.wire.relay import SUBSCRIBE, Encoded, Relay, subscription_from_bytes
 
 if TYPE_CHECKING:
@@ -48,10 +50,13 @@ class Subscribers:
 
         Raises:
             MalformedRequestError: The request cannot be read.
-            OperationError: `unsupported_input` (no such kind, no session id), or as the log's
-                `read` does.
+            OperationError: `unsupported_input` (no session id), or as the log's `read` does.
         """
         wanted = subscription_from_bytes(request)
+        slips = Slips()
+        kinds = (slips.read(kind_from_text, one, "kinds", "") for one in sorted(wanted.kinds))
+        wanted = replace(wanted, kinds=frozenset(kinds))
+        slips.check()
         relay = Relay(wanted, self._encoded)
         pages = self._log.read(
             wanted.session, wanted.after, follow=wanted.follow, page_frames=_PAGE_FRAMES

@@ -5,21 +5,24 @@ A feed reads on only as its reader takes: nothing waits for a slow one but one p
 
 from __future__ import annotations
 
-__all__ = ("BoardFeed", "Feed", "Part", "SessionsFeed")
+__all__ = ("BoardFeed", "Feed", "Part", "SessionsFeed", "failure_of")
 
+import math
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
+from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.services.as_json import row_to_dict
 from compass_agent.services.http.sse import event
+from compass_agent.services.reading import place_of_item, reset_at
 from compass_agent.services.sessions import list_sessions, tail
 from compass_agent.wire import FrameItem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from anyio.abc import ObjectSendStream
 
@@ -57,9 +60,22 @@ class Feed(Protocol):
         """Send all parts, then return."""
         ...
 
+    async def check(self) -> None:
+        """Fail as a stream would before its first event; who asks for the headers alone calls it.
+
+        Raises:
+            OperationError: What would stop the stream.
+        """
+        ...
+
     @property
-    def marks(self) -> dict[str, Cursor | None] | None:
-        """Where the reader begins, a session each; None: events carry ids of their own."""
+    def places(self) -> dict[str, Cursor | None]:
+        """Where the reader begins, a session each."""
+        ...
+
+    @property
+    def several(self) -> bool:
+        """Events carry no ids of their own: the place in all sessions is one mark."""
         ...
 
 
@@ -90,9 +106,20 @@ class SessionsFeed:
         self._several = several
 
     @property
-    def marks(self) -> dict[str, Cursor | None] | None:
+    def places(self) -> dict[str, Cursor | None]:
         """As in `Feed`."""
-        return dict(self._places) if self._several else None
+        return dict(self._places)
+
+    @property
+    def several(self) -> bool:
+        """As in `Feed`."""
+        return self._several
+
+    async def check(self) -> None:
+        """As in `Feed`. Of several sessions each one that fails is told in the stream."""
+        if not self._several:
+            for session, after in self._places.items():
+                await reset_at(self._log, session, after)
 
     async def run(self, parts: ObjectSendStream[Part]) -> None:
         """As in `Feed`."""
@@ -104,28 +131,51 @@ class SessionsFeed:
         self, session: str, after: Cursor | None, parts: ObjectSendStream[Part]
     ) -> None:
         cursor = after
-        try:
+
+        async def told() -> None:
+            nonlocal cursor
             pages = tail(self._log, session, after, page_frames=_PAGE_FRAMES)
             async with aclosing(pages):
                 async for page in pages:
                     for part in self._parts(session, page):
                         await parts.send(part)
-                    cursor = page.cursor or cursor
-        except Exception as error:  # noqa: BLE001 - told to the reader, by its code
+                        cursor = part.cursor or cursor
+
+        error = await failure_of(told)
+        if error is not None:
             await parts.send(Part(b"", session=session, cursor=cursor, error=error))
 
     def _parts(self, session: str, page: Page) -> Iterator[Part]:
         events: list[bytes] = []
         frames = 0
+        place: Cursor | None = None
         for item in page.items:
             if frames == self._batch:
-                yield Part(b"".join(events), frames, session)
+                yield Part(b"".join(events), frames, session, place)
                 events.clear()
                 frames = 0
             events.append(self._encoder.item(session, item, marked=not self._several))
+            place = place_of_item(item) or place
             frames += isinstance(item, FrameItem)
         if events:
             yield Part(b"".join(events), frames, session, page.cursor)
+
+
+async def failure_of(work: Callable[[], Awaitable[None]]) -> Exception | None:
+    """Return what stopped `work`, for its reader to be told by its code; None: it is done.
+
+    A cancellation that nobody of ours asked for is the server's: `unavailable`, so that the reader
+    comes again.
+    """
+    try:
+        await work()
+    except anyio.get_cancelled_exc_class():
+        if anyio.current_effective_deadline() == -math.inf:
+            raise
+        return OperationError(ErrorCode.UNAVAILABLE)
+    except Exception as error:  # noqa: BLE001 - as it says
+        return error
+    return None
 
 
 class BoardFeed:
@@ -136,15 +186,25 @@ class BoardFeed:
         every_s: How often it looks, in seconds.
     """
 
-    marks = None
+    several = False
 
     def __init__(self, log: ReadLog, every_s: float) -> None:
         self._log = log
         self._every_s = every_s
 
+    @property
+    def places(self) -> dict[str, Cursor | None]:
+        """As in `Feed`: none."""
+        return {}
+
+    async def check(self) -> None:
+        """As in `Feed`."""
+        await self._look(None)
+
     async def run(self, parts: ObjectSendStream[Part]) -> None:
         """As in `Feed`."""
-        try:
+
+        async def told() -> None:
             known: dict[str, object] | None = None
             while True:
                 events, now = await self._look(known)
@@ -154,7 +214,9 @@ class BoardFeed:
                 if events:
                     await parts.send(Part(b"".join(events)))
                 await anyio.sleep(self._every_s)
-        except Exception as error:  # noqa: BLE001 - told to the reader, by its code
+
+        error = await failure_of(told)
+        if error is not None:
             await parts.send(Part(b"", error=error))
 
     async def _look(self, known: dict[str, object] | None) -> tuple[list[bytes], dict[str, object]]:

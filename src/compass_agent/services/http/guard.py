@@ -9,11 +9,11 @@ from __future__ import annotations
 
 __all__ = ("LOOPBACK_HOSTS", "Guard")
 
-import hmac
 import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from compass_agent.services.bearer import Bearer
 from compass_agent.services.http.problems import refusal
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Guard:
     def __init__(
         self, token: str | None, hosts: Iterable[str], open_paths: frozenset[str] = frozenset()
     ) -> None:
-        self._expected = None if token is None else f"Bearer {token}".encode()
+        self._bearer = None if token is None else Bearer(token)
         self._hosts = frozenset(host.lower() for host in hosts)
         self._open_paths = open_paths
 
@@ -66,11 +66,8 @@ class Guard:
         return host is not None and host[1].rstrip(".") in self._hosts
 
     def _is_admitted(self, headers: Headers) -> bool:
-        if self._expected is None:
-            return True
         given = headers.getlist("authorization")
-        offered = given[0].encode("utf-8", "replace") if len(given) == 1 else b""
-        return hmac.compare_digest(offered, self._expected)
+        return self._bearer is None or self._bearer.admits(given[0] if len(given) == 1 else "")
 
 
 def _is_our_site(headers: Headers) -> bool:

@@ -7,18 +7,26 @@ __all__ = ("MOST_SESSIONS", "Query")
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from compass_agent.errors.codes import OperationError
-from compass_agent.frames import Cursor, InvalidCursorError, check_session_id
-from compass_agent.services.requests import InvalidRequestError, Issue
+from compass_agent.frames import check_session_id
+from compass_agent.services.listing import page_from_text
+from compass_agent.services.requests import (
+    Issue,
+    Slips,
+    cursor_from_text,
+    limit_from,
+    unknown_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from starlette.requests import Request
 
+    from compass_agent.frames import Cursor
+
 MOST_SESSIONS = 64
 """How many sessions one connection carries at most."""
 
-_LONGEST_NUMBER = 9
 _Value = TypeVar("_Value")
 
 
@@ -33,8 +41,9 @@ class Query:
     def __init__(self, request: Request, *known: str) -> None:
         self._given = request.query_params
         self._event_id = request.headers.get("last-event-id", "")
-        odd = sorted(set(self._given) - set(known))
-        self._issues = [Issue(name, f"not known here; known: {', '.join(known)}") for name in odd]
+        self._slips = Slips()
+        for name in sorted(set(self._given) - set(known)):
+            self._slips.note(unknown_name(name, known))
 
     def check(self) -> None:
         """Refuse the request if anything that was read of it is wrong.
@@ -42,42 +51,35 @@ class Query:
         Raises:
             InvalidRequestError: What is wrong.
         """
-        if self._issues:
-            raise InvalidRequestError(*self._issues)
+        self._slips.check()
 
     def text(self, name: str) -> str:
         """Return a parameter that may be given once; empty: it was not."""
         values = self._given.getlist(name)
         if len(values) > 1:
-            self._issues.append(Issue(name, "may be given once"))
+            self._slips.note(Issue(name, "may be given once"))
         return values[0] if values else ""
 
-    def number(self, name: str, otherwise: int) -> int:
-        """Return a parameter that is a whole number."""
-        text = self.text(name)
-        if not text:
-            return otherwise
-        if not text.isascii() or not text.isdigit() or len(text) > _LONGEST_NUMBER:
-            self._issues.append(Issue(name, "a whole number"))
-            return otherwise
-        return int(text)
+    def limit(self, otherwise: int) -> int:
+        """Return how many a page is to hold at most."""
+        text = self.text("limit")
+        return self._slips.read(limit_from, text, "limit", otherwise) if text else otherwise
+
+    def page(self) -> str:
+        """Return what asks for a page of a list."""
+        return self._slips.read(page_from_text, self.text("page"), "page", "")
 
     def words(self, name: str, read: Callable[[str, str], _Value]) -> frozenset[_Value]:
         """Return a parameter given several times, or with commas, as `read` reads each of it."""
-        found: set[_Value] = set()
-        for text in self._given.getlist(name):
-            for word in filter(None, text.split(",")):
-                try:
-                    found.add(read(word, name))
-                except InvalidRequestError as error:
-                    self._issues += error.issues
-        return frozenset(found)
+        words = [word for text in self._given.getlist(name) for word in text.split(",") if word]
+        found = (self._slips.read(read, word, name, None) for word in words)
+        return frozenset(value for value in found if value is not None)
 
     def one_of(self, name: str, values: tuple[str, ...]) -> str:
         """Return a parameter that is one of `values`; the first when it is not given."""
         text = self.text(name) or values[0]
         if text not in values:
-            self._issues.append(Issue(name, f"one of {', '.join(values)}"))
+            self._slips.note(Issue(name, f"one of {', '.join(values)}"))
         return text
 
     def cursor(self, name: str) -> Cursor | None:
@@ -99,10 +101,14 @@ class Query:
         found = dict(self._place("s", text) for text in self._given.getlist("s"))
         if not 1 <= len(found) <= MOST_SESSIONS or len(found) < len(self._given.getlist("s")):
             message = f"from 1 to {MOST_SESSIONS} sessions, as SESSION or SESSION@CURSOR, each once"
-            self._issues.append(Issue("s", message))
+            self._slips.note(Issue("s", message))
         for text in filter(None, self._event_id.split(",")):
             session, cursor = self._place("Last-Event-ID", text)
-            if session in found and cursor is not None:
+            if session not in found:
+                self._slips.note(
+                    Issue("Last-Event-ID", "an id of this stream: each session as in s")
+                )
+            elif cursor is not None:
                 found[session] = cursor
         return found
 
@@ -111,14 +117,10 @@ class Query:
         try:
             check_session_id(session)
         except OperationError:
-            self._issues.append(Issue(name, "begins with the id of a session"))
+            self._slips.note(Issue(name, "begins with the id of a session"))
         return session, self._cursor(name, cursor)
 
     def _cursor(self, name: str, text: str) -> Cursor | None:
         if not text:
             return None
-        try:
-            return Cursor.parse(text)
-        except InvalidCursorError as error:
-            self._issues.append(Issue(name, str(error)))
-            return None
+        return self._slips.read(cursor_from_text, text, name, None)

@@ -82,10 +82,12 @@ class Routes:
             Route("/v1/board/events", self._stream(self._board_feed), methods=["GET"]),
         ]
 
-    async def _health(self, _: Request) -> Response:
+    async def _health(self, request: Request) -> Response:
+        Query(request).check()
         return _json({"ok": True})
 
-    async def _info(self, _: Request) -> Response:
+    async def _info(self, request: Request) -> Response:
+        Query(request).check()
         limits = {
             "page": MAX_LIMIT,
             "readers": self._streams.pace.readers,
@@ -105,8 +107,8 @@ class Routes:
         wanted = SessionQuery(
             states=query.words("state", state_from_text),
             text=query.text("q"),
-            limit=query.number("limit", 50),
-            page=query.text("page"),
+            limit=query.limit(50),
+            page=query.page(),
         )
         query.check()
         return _json(sessions_to_dict(await find_sessions(self._log, wanted)))
@@ -125,7 +127,7 @@ class Routes:
         """Return the page that the query asks `read` for."""
         query = Query(request, "after", "before", "limit", "kind")
         after, before = query.cursor_or_start("after"), query.cursor("before")
-        limit, kinds = query.number("limit", 100), query.words("kind", kind_from_text)
+        limit, kinds = query.limit(100), query.words("kind", kind_from_text)
         query.check()
         return await read(
             self._log, _name(request), after=after, before=before, limit=limit, kinds=kinds

@@ -20,6 +20,7 @@ from compass_agent.errors.classify import classify_operation_error
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.errors.logged import log_cause
 from compass_agent.errors.told import problem_json
+from compass_agent.services.http.feeds import Part, failure_of
 from compass_agent.services.http.sse import event
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Send
 
     from compass_agent.frames import Cursor
-    from compass_agent.services.http.feeds import Feed, Part
+    from compass_agent.services.http.feeds import Feed
 
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -97,20 +98,29 @@ class Streams:
                 server stops. Else what stopped the feed.
         """
         if head:
+            with self._counted() as place:
+                await feed.check()
+            if place.cancelled_caught:
+                raise OperationError(ErrorCode.UNAVAILABLE)
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
             return
-        writer = _Writer(self.pace, send, feed.marks)
-        sender, receiver = anyio.create_memory_object_stream["Part"](0)
+        writer = _Writer(self.pace, send, feed.places, several=feed.several)
+        sender, receiver = anyio.create_memory_object_stream[Part](0)
         with sender, receiver:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_until_gone, receive, tasks.cancel_scope)
                 with self._counted() as place:
                     tasks.start_soon(_run, feed, sender)
-                    await writer.run(receiver)
+                    try:
+                        await writer.run(receiver)
+                    except anyio.get_cancelled_exc_class():
+                        # Nobody of ours asked for it: the server gives up what is still open.
+                        if writer.started and anyio.current_effective_deadline() > -math.inf:
+                            await _goodbye(writer)
+                        raise
                 if place.cancelled_caught:
-                    with anyio.move_on_after(_GOODBYE_S):
-                        await writer.fail(OperationError(ErrorCode.UNAVAILABLE))
+                    await _goodbye(writer)
                 tasks.cancel_scope.cancel()
 
     @contextmanager
@@ -135,19 +145,40 @@ async def _until_gone(receive: Receive, scope: anyio.CancelScope) -> None:
 
 async def _run(feed: Feed, sender: ObjectSendStream[Part]) -> None:
     async with sender:
-        await feed.run(sender)
+        error = await failure_of(lambda: feed.run(sender))
+        if error is not None:
+            await sender.send(Part(b"", error=error))
+
+
+async def _goodbye(writer: _Writer) -> None:
+    with anyio.move_on_after(_GOODBYE_S):
+        await writer.fail(OperationError(ErrorCode.UNAVAILABLE))
 
 
 class _Writer:
-    """Writes one stream."""
+    """Writes one stream.
 
-    def __init__(self, pace: Pace, send: Send, marks: dict[str, Cursor | None] | None) -> None:
+    Args:
+        pace: How it is written.
+        send: As ASGI has it.
+        places: Where the reader begins, a session each.
+        several: Each write ends with a mark: the place in all sessions.
+
+    Attributes:
+        started: The answer has begun.
+    """
+
+    def __init__(
+        self, pace: Pace, send: Send, places: dict[str, Cursor | None], *, several: bool
+    ) -> None:
         self._pace = pace
         self._send = send
-        self._marks = marks
-        self._started = False
+        self._places = places
+        self._several = several
+        # What was put into a write that was given up is not told.
+        self._told = dict(places)
+        self.started = False
         self._ended = False
-        self._moved = False
         self._buffer = [f"retry: {pace.retry_ms}\n\n".encode()]
 
     async def run(self, parts: ObjectReceiveStream[Part]) -> None:
@@ -170,9 +201,11 @@ class _Writer:
         Raises:
             OperationError: Nothing was sent yet: the answer tells it.
         """
-        if not self._started:
+        if not self.started:
             raise error
-        self._buffer.append(event("error", problem_json(error)))
+        # What was not sent is not told either: the reader comes again for it.
+        self._places = dict(self._told)
+        self._buffer = [event("error", self._described(error))]
         await self._end()
 
     async def _fill(self, parts: ObjectReceiveStream[Part], part: Part | None) -> Part | None:
@@ -194,19 +227,28 @@ class _Writer:
             self._buffer.append(part.data)
         else:
             self._put_failure(part, part.error)
-        if self._marks is not None and part.cursor is not None:
-            self._marks[part.session] = part.cursor
-            self._moved = True
+        if part.cursor is not None:
+            self._places[part.session] = part.cursor
 
     def _put_failure(self, part: Part, error: Exception) -> None:
         failed = classify_operation_error(error)
         log_cause(failed)
-        if not self._started and self._marks is None:
+        if not self.started and not self._several:
             raise failed
-        told = problem_json(failed)
+        told = self._described(failed)
         if part.session:
             told |= {"sessionId": part.session, "cursor": part.cursor and str(part.cursor)}
         self._buffer.append(event("error", told))
+        # Of one session nothing more comes, no heartbeat either.
+        self._ended = self._ended or not self._several
+
+    def _described(self, error: OperationError) -> dict[str, object]:
+        """Return the object for what stops the stream, with its place when that is one alone."""
+        told = problem_json(error)
+        if not self._several:
+            for session, cursor in self._told.items():
+                told |= {"sessionId": session, "cursor": cursor and str(cursor)}
+        return told
 
     async def _receive(
         self, parts: ObjectReceiveStream[Part], deadline: float = math.inf
@@ -231,15 +273,16 @@ class _Writer:
         return None
 
     async def _flush(self) -> None:
-        if not self._started:
-            self._started = True
+        if not self.started:
+            self.started = True
             await self._send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-        if self._marks is not None and self._moved:
-            self._moved = False
-            self._buffer.append(f"id: {_mark(self._marks)}\n\n".encode())
+        if self._several and self._told != self._places:
+            self._buffer.append(f"id: {_mark(self._places)}\n\n".encode())
         body = b"".join(self._buffer)
         self._buffer.clear()
+        told = dict(self._places)
         await self._send({"type": "http.response.body", "body": body, "more_body": True})
+        self._told = told
 
     async def _end(self) -> None:
         if self._buffer:

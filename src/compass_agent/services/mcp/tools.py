@@ -25,9 +25,11 @@ from compass_agent.services.mcp.arguments import cursor_from
 from compass_agent.services.mcp.shorten import cut_entries
 from compass_agent.services.mcp.text import Quote, told
 from compass_agent.services.mcp.waiting import wait_for
+from compass_agent.services.reading import reset_at
 from compass_agent.services.requests import MAX_LIMIT, kind_from_text, state_from_text
 from compass_agent.services.sessions import SessionRow, find_session
 from compass_agent.view.entries import Failure, Plan, ToolCall
+from compass_agent.view.single import unplaced_entry
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -118,7 +120,10 @@ class Tools:
         }
         counts = ", ".join(f"{count} {kind}" for kind, count in detail.kinds.items())
         frames = f"frames: {counts}" if counts else "no frames yet"
-        return Told(data, told(quote, frames, _missing(detail.missing), f"end: {detail.last}"))
+        return Told(
+            data,
+            told(quote, frames, _missing(detail.missing, "in the session"), f"end: {detail.last}"),
+        )
 
     async def read_session(self, given: ReadSession, _report: Report) -> Told:
         """Return a page of a session as people read it."""
@@ -165,7 +170,7 @@ class Tools:
     async def explain_error(self, given: ExplainError, _report: Report) -> Told:
         """Return a failure, what it means, and what came before it."""
         place = cursor_from(given.place, "place")
-        found = await self._failure(given.session_id, place)
+        found, restart = await self._failure(given.session_id, place)
         data: _Json = {
             "sessionId": given.session_id,
             "error": None,
@@ -175,6 +180,8 @@ class Tools:
         }
         quote = Quote()
         if found is None:
+            quote.entries(restart)
+            data["before"] = [entry_to_dict(entry) for entry in restart]
             return Told(data, told(quote, "no failure there"))
         at = Cursor(found.epoch, found.seq)
         page = await read_entries(self._log, given.session_id, before=at, limit=_BEFORE)
@@ -189,13 +196,24 @@ class Tools:
         }
         return Told(data, told(quote, f"place: {at}"))
 
-    async def _failure(self, session: str, place: Cursor | None) -> Failure | None:
-        page = await read_entries(self._log, session, limit=MAX_LIMIT, kinds=("session_error",))
-        for entry in reversed(page.entries):
-            fits = place is None or place == Cursor(entry.epoch, entry.seq)
-            if isinstance(entry, Failure) and fits:
-                return entry
-        return None
+    async def _failure(
+        self, session: str, place: Cursor | None
+    ) -> tuple[Failure | None, list[Entry]]:
+        """Return the failure that is meant; without one, the restart when the place is not kept."""
+        kinds = ("session_error",)
+        if place is None:
+            page = await read_entries(self._log, session, limit=MAX_LIMIT, kinds=kinds)
+            found = (one for one in reversed(page.entries) if isinstance(one, Failure))
+            return next(found, None), []
+        reset = await reset_at(self._log, session, place)
+        if reset is not None:
+            return None, [unplaced_entry(reset)]
+        just_before = Cursor(place.epoch, max(place.seq - 1, 0))
+        page = await read_entries(self._log, session, after=just_before, limit=1, kinds=kinds)
+        for entry in page.entries:
+            if isinstance(entry, Failure) and place == Cursor(entry.epoch, entry.seq):
+                return entry, []
+        return None, []
 
     async def _page(
         self,
@@ -239,7 +257,7 @@ def _ours(page: EntriesPage, *, cut: bool) -> list[str]:
     """Return our own lines under a page: where it goes on, and what is not there."""
     return [
         "nothing new" if not page.entries else "",
-        _missing(page.missing),
+        _missing(page.missing, "here"),
         "cut to fit; ask for fewer kinds or more max_chars" if cut else "",
         f"before this: before={page.prev}" if page.prev else "",
         f"after this: after={page.next}{' (there is more now)' if page.more else ''}"
@@ -248,5 +266,5 @@ def _ours(page: EntriesPage, *, cut: bool) -> list[str]:
     ]
 
 
-def _missing(count: int) -> str:
-    return f"{count} frames of the session are missing" if count else ""
+def _missing(count: int, where: str) -> str:
+    return f"{count} frames are missing {where}" if count else ""
