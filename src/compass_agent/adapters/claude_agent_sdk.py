@@ -1,0 +1,141 @@
+"""claude-agent-sdk: the messages of `query()` and of `ClaudeSDKClient`.
+
+The SDK makes its objects of the lines that Claude Code writes, so they are read as those lines are.
+With `include_partial_messages=True` the words come as they are made.
+"""
+
+from __future__ import annotations
+
+__all__ = ("read_messages",)
+
+from typing import TYPE_CHECKING
+
+from compass_agent.adapters.claude_code import Adapter
+from compass_agent.adapters.sdk import SdkReader, fields_of, is_kind, read_sdk
+from compass_agent.errors.foreign import attribute
+from compass_agent.errors.shapes import as_object, is_list, is_object
+from compass_agent.events.classes import InnerEvent, MessageStarted, Noticed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+
+_RESULT = (
+    *("subtype", "is_error", "result", "errors", "api_error_status", "terminal_reason"),
+    "stop_reason",
+)
+_BLOCKS = {
+    "ServerToolUseBlock": ("server_tool_use", ("id", "name", "input")),
+    "TextBlock": ("text", ("text",)),
+    "ThinkingBlock": ("thinking", ("thinking",)),
+    "ToolResultBlock": ("tool_result", ("tool_use_id", "content", "is_error")),
+    "ServerToolResultBlock": ("tool_result", ("tool_use_id", "content")),
+    "ToolUseBlock": ("tool_use", ("id", "name", "input")),
+}
+
+
+def read_messages(
+    messages: AsyncIterable[object], secrets: Iterable[str] = ()
+) -> AsyncIterator[InnerEvent]:
+    """Return the events of a turn, or of several.
+
+    Args:
+        messages: What `query(…)`, `client.receive_response()` or `client.receive_messages()` gives.
+            What it raises goes on, the same object.
+        secrets: Values that must not appear in failures and notices.
+    """
+    return read_sdk(messages, _Reader(secrets))
+
+
+class _Lines(Adapter):
+    """The command's adapter, on the objects of lines."""
+
+    def begin(self) -> list[InnerEvent]:
+        return self._begin()
+
+    def line(self, value: Mapping[str, object], kind: str) -> list[InnerEvent]:
+        """Return the events of one line of a kind that the SDK knows."""
+        return self._cleaned(self._object(value, kind) or [])
+
+    def left(self) -> list[InnerEvent]:
+        """Return what was held back: the failure of a run that gave no result."""
+        return self._cleaned([*self._left(stopped=False), *self._flushed()])
+
+    def said(self, text: str, sender: str) -> list[InnerEvent]:
+        """Return the events of a message that somebody put into the run."""
+        ended = self._end_message()
+        message = MessageStarted("user", text=text, steering=True, sender=sender)
+        return [*ended, *self._begin(), message]
+
+
+class _Reader(SdkReader):
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        super().__init__(secrets)
+        self._lines = _Lines(self._secrets)
+
+    def begin(self) -> list[InnerEvent]:
+        return self._lines.begin()
+
+    def fail(self, error: Exception) -> list[InnerEvent]:
+        del error
+        return self._lines.left()
+
+    def end(self) -> list[InnerEvent]:
+        return self._lines.left()
+
+    def _item(self, item: object) -> list[InnerEvent]:
+        if is_kind(item, "StreamEvent"):
+            line = fields_of(item, "event", "parent_tool_use_id")
+            return self._lines.line(line, "stream_event")
+        if is_kind(item, "AssistantMessage"):
+            return self._lines.line(_assistant(item), "assistant")
+        if is_kind(item, "UserMessage"):
+            return self._user(item)
+        if is_kind(item, "ResultMessage"):
+            return self._lines.line(fields_of(item, *_RESULT), "result")
+        if is_kind(item, "SystemMessage", "HookEventMessage"):
+            data = as_object(attribute(item, "data"))
+            return self._lines.line({**data, **fields_of(item, "subtype")}, "system")
+        if is_kind(item, "RateLimitEvent"):
+            info = as_object(attribute(attribute(item, "rate_limit_info"), "raw"))
+            return self._lines.line({"rate_limit_info": info}, "rate_limit_event")
+        if is_kind(item, "ConversationResetMessage"):
+            return [Noticed("The conversation was begun anew")]
+        return self._unknown(item)
+
+    def _user(self, item: object) -> list[InnerEvent]:
+        content, origin = _content(item), as_object(attribute(item, "origin"))
+        kind = origin.get("kind")
+        results = is_list(content) and any("tool_use_id" in as_object(block) for block in content)
+        if isinstance(kind, str) and not results and attribute(item, "parent_tool_use_id") is None:
+            return self._lines.said(_text(content), kind)
+        line = {"message": {"content": content}, **fields_of(item, "tool_use_result")}
+        return self._lines.line(line, "user")
+
+
+def _assistant(item: object) -> dict[str, object]:
+    message = {
+        **fields_of(item, "model"),
+        "id": attribute(item, "message_id"),
+        "content": _content(item),
+    }
+    return {"message": message, **fields_of(item, "parent_tool_use_id", "error")}
+
+
+def _content(item: object) -> object:
+    content = attribute(item, "content")
+    return [_block(block) for block in content] if is_list(content) else content
+
+
+def _block(block: object) -> Mapping[str, object]:
+    if is_object(block):
+        return block
+    kind, names = _BLOCKS.get(type(block).__name__, ("", ()))
+    return {"type": kind, **fields_of(block, *names)}
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = content if is_list(content) else ()
+    texts = (as_object(block).get("text") for block in blocks)
+    return "\n".join(text for text in texts if isinstance(text, str))
