@@ -230,13 +230,15 @@ def _failure_of(error: Exception, secrets: Iterable[str]) -> Failure:
         text = inner
     elif inner and inner not in text:
         text = f"{text}: {inner}"
-    detail = describe_failure({**fields, "message": text}, secrets)
-    wait = detail.retry_after_s
+    told = describe_failure(text, secrets)
+    # What the data says in fields of its own counts more than what a text may mean.
+    typed = describe_failure({**fields, "message": text}, secrets)
+    wait = told.retry_after_s if typed.retry_after_s is None else typed.retry_after_s
     return Failure(
         aborted=False,
-        message=detail.message,
-        status=detail.status,
+        message=told.message,
+        status=told.status if typed.status is None else typed.status,
         retry_after_ms=None if wait is None else round(wait * 1000),
-        code=detail.code or "",
-        request_id=detail.request_id or "",
+        code=typed.code or told.code or "",
+        request_id=typed.request_id or told.request_id or "",
     )

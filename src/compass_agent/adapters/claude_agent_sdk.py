@@ -11,6 +11,7 @@ __all__ = ("read_messages",)
 from typing import TYPE_CHECKING
 
 from compass_agent.adapters.claude_code import Adapter
+from compass_agent.adapters.objects import text_of
 from compass_agent.adapters.sdk import SdkReader, fields_of, is_kind, read_sdk
 from compass_agent.errors.foreign import attribute
 from compass_agent.errors.shapes import as_object, is_list, is_object
@@ -71,6 +72,8 @@ class _Reader(SdkReader):
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__(secrets)
         self._lines = _Lines(self._secrets)
+        # Whether the provider said of the message that is being streamed why it ended.
+        self._complete = False
 
     def begin(self) -> list[InnerEvent]:
         return self._lines.begin()
@@ -84,8 +87,7 @@ class _Reader(SdkReader):
 
     def _item(self, item: object) -> list[InnerEvent]:
         if is_kind(item, "StreamEvent"):
-            line = fields_of(item, "event", "parent_tool_use_id")
-            return self._lines.line(line, "stream_event")
+            return self._stream_event(item)
         if is_kind(item, "AssistantMessage"):
             return self._lines.line(_assistant(item), "assistant")
         if is_kind(item, "UserMessage"):
@@ -101,6 +103,21 @@ class _Reader(SdkReader):
         if is_kind(item, "ConversationResetMessage"):
             return [Noticed("The conversation was begun anew")]
         return self._unknown(item)
+
+    def _stream_event(self, item: object) -> list[InnerEvent]:
+        line = fields_of(item, "event", "parent_tool_use_id")
+        if "parent_tool_use_id" not in line:
+            match text_of(as_object(line.get("event")), "type"):
+                case "message_start":
+                    self._complete = False
+                case "message_delta":
+                    self._complete = True
+                case "message_stop" if not self._complete:
+                    # The command says so in a field that the SDK leaves out.
+                    line["abandoned_blocks"] = {"from_block_index": 0}
+                case _:
+                    pass
+        return self._lines.line(line, "stream_event")
 
     def _user(self, item: object) -> list[InnerEvent]:
         content, origin = _content(item), as_object(attribute(item, "origin"))
