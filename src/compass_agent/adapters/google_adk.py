@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _ABORTED = "INVOCATION_ABORTED"
 _CUT = "MAX_TOKENS"
 _BEGAN_AGAIN = "The answer was begun again; the message before is not valid"
+_REQUEST = "adk_request_"
 _GOES_ON = "It goes on beyond this run"
 _STOPPED = "Stopped by the host"
 
@@ -76,8 +77,8 @@ class _Reader(SdkReader):
         held, self._held = self._held, None
         events = [Noticed(f"The work goes on after a failure: {held.message}")] if held else []
         partial = attribute(item, "partial") is True
-        events += self._content(item, partial=partial)
         events += self._actions(attribute(item, "actions"))
+        events += self._content(item, partial=partial)
         self._final = called(item, "is_final_response") is True and not partial
         if code == _CUT:
             events += self._end_message("length")
@@ -146,6 +147,9 @@ class _Reader(SdkReader):
     def _call(self, part: object, lasting: object) -> list[InnerEvent]:
         if (asked := attribute(part, "function_call")) is not None:
             name, call = _word(asked, "name"), _word(asked, "id")
+            if name.startswith(_REQUEST):
+                # No tool: how ADK asks its host, who was told by a notice.
+                return []
             arguments = as_object(attribute(asked, "args"))
             self._message_has_content = True
             if isinstance(lasting, set | frozenset) and call in lasting:
