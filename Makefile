@@ -6,9 +6,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # The release whose contract the wire must not break; until there is one, the commit that added proto/.
 BREAKING_BASE = $(shell git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null || git log --diff-filter=A --format=%H -- proto/compass/v1/compass.proto | tail -1)
 TEST_WORKERS ?= auto
+# The SDKs that have an adapter; each is tested in an environment of its own.
+AGENT_SDKS := openai anthropic pydantic-ai openai-agents
+# What the tests of one need beside it: the libraries of the providers that it asks.
+EXTRAS_pydantic-ai := --extra openai --extra anthropic
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo demo-cluster test test-all bench check lint types imports ledger proto-gen proto-check proto-lint fmt lock clean
+.PHONY: help setup setup-run demo demo-cluster test test-all test-agents bench check lint types imports ledger proto-gen proto-check proto-lint fmt lock lock-agents clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +43,17 @@ test: $(VENV)/dev.stamp ## Run the tests
 
 test-all: $(VENV)/dev.stamp ## Run all tests, the long ones too
 	$(BIN)/python -m pytest -n $(TEST_WORKERS) -m "" --timeout 900
+
+.PRECIOUS: $(VENV)-agents/%/stamp
+$(VENV)-agents/%/stamp: tests/agents/requirements/%.txt
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --require-hashes -r $<
+	@touch $@
+
+test-agents: $(AGENT_SDKS:%=test-agent-%) ## Test the adapters of SDKs, each with the real one
+
+test-agent-%: $(VENV)-agents/%/stamp
+	COMPASS_AGENT_SDK=$* PYTHONPATH=src:gen $(<D)/bin/python -m pytest tests/agents
 
 bench: $(VENV)/dev.stamp ## Measure, each figure as a ratio against its floor in the same run
 	PYTHONPATH=tests $(BIN)/python tests/bench/bench.py
@@ -85,6 +100,11 @@ lock: ## Resolve the locked requirements anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group run pyproject.toml -o requirements-run.txt
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra grpc --extra mcp --extra nats --extra serve --extra subscriber --group dev pyproject.toml -o requirements-dev.txt
 
+lock-agents: $(AGENT_SDKS:%=lock-agent-%) ## Resolve the requirements of the SDKs' tests anew (needs uv)
+
+lock-agent-%:
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra $* $(EXTRAS_$*) --group agents pyproject.toml -o tests/agents/requirements/$*.txt
+
 clean: ## Remove what make made
-	rm -rf $(VENV) .demo build dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-agents .demo build dist .hypothesis .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

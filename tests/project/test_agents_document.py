@@ -5,18 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from agent_tables import COLUMNS, cells
 from command_runs import AGENTS, SCENARIOS, CommandRun, command_runs
-from compass_agent.frames import SessionErrorKind
-from reading_frames import described, errors_of, states_of
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/agents.md"
 BEGIN, END = "<!-- commands: begin -->\n", "<!-- commands: end -->\n"
 TITLES = {"claude-code": "Claude Code", "codex": "Codex", "gemini": "Gemini CLI"}
-NONE = "-"
-HEAD = (
-    "| agent | run | kind | message | status | retry after | frames before it |\n"
-    "| --- | --- | --- | --- | --- | --- | --- |\n"
-)
+HEAD = f"| agent | run | {COLUMNS} |\n| --- | --- | --- | --- | --- | --- | --- |\n"
 DID = {
     "text": "answer",
     "tools": "tools",
@@ -33,33 +28,8 @@ DID = {
 
 def row(run: CommandRun) -> str:
     """Return one line of the table."""
-    frames = run.frames()
-    errors = errors_of(frames)
-    before = described(frames)
-    if errors:
-        (error,) = errors
-        kind = SessionErrorKind.Name(error.kind).removeprefix("SESSION_ERROR_KIND_")
-        message = error.message
-        status = str(error.status) if error.HasField("status") else NONE
-        wait = f"{error.retry_after_ms / 1000:g} s" if error.retry_after_ms else NONE
-        place = next(i for i, line in enumerate(before) if line.startswith(f"{kind} "))
-        before = before[:place]
-    else:
-        kind, message, status, wait = NONE, states_of(frames)[-2], NONE, NONE
-        before = before[:-2]
-    told = ", ".join(count(before))
     built = " (built)" if "built" in run.meta else ""
-    did = f"{DID[run.scenario]}{built}"
-    return f"| {TITLES[run.agent]} | {did} | {kind} | {message} | {status} | {wait} | {told} |\n"
-
-
-def count(lines: list[str]) -> list[str]:
-    """Return how many frames of each kind there are, in the order of their first."""
-    counts: dict[str, int] = {}
-    for line in lines:
-        kind = line.split()[0]
-        counts[kind] = counts.get(kind, 0) + 1
-    return [f"{number} {kind}" for kind, number in counts.items()]
+    return f"| {TITLES[run.agent]} | {DID[run.scenario]}{built} | {cells(run.frames())} |\n"
 
 
 def table() -> str:

@@ -102,7 +102,9 @@ def test_nothing_names_a_package_registry_or_an_index() -> None:
 
 def test_locked_requirements_are_names_versions_and_hashes_alone() -> None:
     line = re.compile(r"[a-z0-9._-]+==\S+( ; .+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
-    for name in ("requirements-run.txt", "requirements-dev.txt"):
+    names = ["requirements-run.txt", "requirements-dev.txt"]
+    names += texts("tests/agents/requirements")
+    for name in names:
         odd = [one for one in texts(name)[name].splitlines() if not line.fullmatch(one)]
         assert odd == [], name
 

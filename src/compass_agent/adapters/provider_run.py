@@ -1,0 +1,178 @@
+"""A run whose loop is the host's: requests to a provider, and tools that the host calls itself."""
+
+from __future__ import annotations
+
+__all__ = ("ProviderRun", "ToolCall", "failure_of", "request_events")
+
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from compass_agent.adapters.fields import arguments_of, name_of, part
+from compass_agent.adapters.objects import title_of
+from compass_agent.adapters.sources import items_of
+from compass_agent.adapters.telling import Telling
+from compass_agent.errors.failure import describe_failure
+from compass_agent.errors.shapes import is_object
+from compass_agent.events.classes import Failure, InnerEvent, Noticed, ToolEnded
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterable
+
+    from compass_agent.adapters.sources import Source
+
+_FILTERED = "The provider's filter stopped the answer"
+_FILTERS = frozenset({"content_filter", "refusal"})
+_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
+_PAUSED = frozenset({"pause_turn"})
+_HANDED_OVER = "Handed over to the host"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that an answer asks for; `arguments` is JSON, as the model wrote it."""
+
+    tool_call_id: str
+    name: str
+    arguments: str
+
+
+class ProviderRun(Telling):
+    """Turns the streams of one run into inner events; a subclass says what an item means.
+
+    Give it each request of the run in turn, by `request`, or by `feed` and `end` from a loop of
+    your own, and what each tool gave by `ended`. What a stream raises is not its business: the
+    session that is driven tells that.
+
+    Attributes:
+        calls: The tools that the last answer asks for.
+        goes_on: The last answer was not the end: it asks for tools, or to be continued.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        super().__init__(secrets)
+        self.calls: list[ToolCall] = []
+        self.goes_on = False
+        self._reason = ""
+        self._unknown: set[str] = set()
+
+    async def request(self, source: Source) -> AsyncGenerator[InnerEvent, None]:
+        """Yield the events of one request, as they come.
+
+        Args:
+            source: The stream, or what the SDK's call gives: it need not be awaited or entered.
+
+        Raises:
+            BaseException: What the SDK raises, the same object.
+        """
+        for event in self.begin():
+            yield event
+        async with aclosing(items_of(source)) as items:
+            async for item in items:
+                for event in self.feed(item):
+                    yield event
+        for event in self.end():
+            yield event
+
+    def begin(self) -> list[InnerEvent]:
+        """Begin a request; `feed` does so by itself when none has begun."""
+        self.calls, self.goes_on, self._reason = [], False, ""
+        self._forget()
+        return self._start_message()
+
+    def feed(self, item: object) -> list[InnerEvent]:
+        """Return the events of one item of the stream. Never raises."""
+        begun = [] if self._message_open else self.begin()
+        events: list[InnerEvent] | None
+        try:
+            events = self._item(item)
+        except Exception as error:  # noqa: BLE001 - nothing that a stream holds may stop it
+            events = [Noticed(f"A {name_of(item)} could not be read: {name_of(error)}")]
+        if events is None:
+            events = self._not_known(item)
+        return [*begun, *self._cleaned(events)]
+
+    def end(self) -> list[InnerEvent]:
+        """Return the events of the stream's end, which is a success only when the answer said so.
+
+        A run that goes on is not over.
+        """
+        if not self._reason or not self._working:
+            return []
+        if self._reason in _FILTERS:
+            return self._fail(Failure(aborted=False, message=_FILTERED, code=self._reason))
+        if self.calls or self._reason in _PAUSED:
+            self.goes_on = True
+            return self._end_message("toolUse")
+        ended = self._end_message("length" if self._reason in _CUT else "stop")
+        return [*ended, *self._succeed()]
+
+    def ended(self, call: ToolCall, result: object, *, failed: bool = False) -> ToolEnded:
+        """Return the event of a tool's end.
+
+        Args:
+            call: One of `calls`.
+            result: What it gave, of any shape.
+            failed: Whether it went wrong.
+        """
+        self._tools.pop(call.tool_call_id, None)
+        return ToolEnded(call.tool_call_id, call.name, failed, result)
+
+    def hand_over(self) -> list[InnerEvent]:
+        """Return the end of a run whose tools are not told: nobody knows how they end."""
+        if not self.goes_on:
+            return []
+        ended = [self.ended(call, _HANDED_OVER) for call in self.calls]
+        return [*ended, *self._succeed()]
+
+    def _item(self, item: object) -> list[InnerEvent] | None:
+        """Return the events of one item; None when it is not known."""
+        raise NotImplementedError
+
+    def _forget(self) -> None:
+        """A request begins: nothing of the one before counts."""
+
+    def _call(self, call: ToolCall) -> list[InnerEvent]:
+        """The answer asks for a tool of the host."""
+        self.calls.append(call)
+        return self._started(call)
+
+    def _started(self, call: ToolCall) -> list[InnerEvent]:
+        title = title_of(call.name or "tool", arguments_of(call.arguments))
+        return self._start_tool(call.tool_call_id, call.name, title)
+
+    def _failed(self, error: object) -> list[InnerEvent]:
+        """The stream says that the request failed: an exception, or an error's body."""
+        return self._fail(failure_of(error, self._secrets))
+
+    def _not_known(self, item: object) -> list[InnerEvent]:
+        kind = part(item, "type")
+        name = kind if isinstance(kind, str) else name_of(item)
+        if name in self._unknown:
+            return []
+        self._unknown.add(name)
+        return [Noticed(f"The stream holds what is not known: {name}")]
+
+
+def failure_of(error: object, secrets: Iterable[str] = ()) -> Failure:
+    """Return the failure that an exception or an error's body tells."""
+    # As the body of an answer: then its code tells the status that is documented for it.
+    detail = describe_failure({"body": error} if is_object(error) else error, secrets)
+    wait = detail.retry_after_s
+    return Failure(
+        aborted=False,
+        message=detail.message,
+        status=detail.status or None,
+        retry_after_ms=None if wait is None else round(wait * 1000),
+        code=detail.code or "",
+        request_id=detail.request_id or "",
+    )
+
+
+async def request_events(run: ProviderRun, source: Source) -> AsyncGenerator[InnerEvent, None]:
+    """Yield the events of a run that is one request; its tools are handed over to the host."""
+    async with aclosing(run.request(source)) as events:
+        async for event in events:
+            yield event
+    for event in run.hand_over():
+        yield event
