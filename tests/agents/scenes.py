@@ -32,7 +32,7 @@ from clis.dialects import TEXT
 from compass_agent import open_session
 from compass_agent.events import TextDelta, ToolEnded
 from compass_agent.frames import SessionErrorKind
-from compass_agent.testing import capture_frames
+from compass_agent.testing import capture_frames, check_events
 from compass_agent.testing.told import Told
 from reading_frames import described
 
@@ -54,7 +54,8 @@ TITLES = (
     "anthropic",
     "pydantic-ai, OpenAI",
     "pydantic-ai, Anthropic",
-    "openai-agents",
+    "openai-agents, Responses",
+    "openai-agents, Chat Completions",
     "claude-agent-sdk",
     "langgraph",
     "google-adk",
@@ -212,6 +213,8 @@ async def play(
     for frame in frames:
         assert told.take(frame) is None
     assert told.end() is None
+    if raised is None and not stop_at:
+        check_events(events)
     return Played(frames, events, raised, stage)
 
 

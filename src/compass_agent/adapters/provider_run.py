@@ -8,13 +8,13 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compass_agent.adapters.fields import arguments_of, name_of, part
+from compass_agent.adapters.fields import arguments_of
 from compass_agent.adapters.objects import title_of
+from compass_agent.adapters.sdk_run import SdkRun
 from compass_agent.adapters.sources import items_of
-from compass_agent.adapters.telling import Telling
 from compass_agent.errors.failure import describe_failure
 from compass_agent.errors.shapes import is_object
-from compass_agent.events.classes import Failure, InnerEvent, Noticed, ToolEnded
+from compass_agent.events.classes import Failure, InnerEvent, ToolEnded
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
@@ -37,7 +37,7 @@ class ToolCall:
     arguments: str
 
 
-class ProviderRun(Telling):
+class ProviderRun(SdkRun):
     """Turns the streams of one run into inner events; a subclass says what an item means.
 
     Give it each request of the run in turn, by `request`, or by `feed` and `end` from a loop of
@@ -54,7 +54,6 @@ class ProviderRun(Telling):
         self.calls: list[ToolCall] = []
         self.goes_on = False
         self._reason = ""
-        self._unknown: set[str] = set()
 
     async def request(self, source: Source) -> AsyncGenerator[InnerEvent, None]:
         """Yield the events of one request, as they come.
@@ -83,14 +82,7 @@ class ProviderRun(Telling):
     def feed(self, item: object) -> list[InnerEvent]:
         """Return the events of one item of the stream. Never raises."""
         begun = [] if self._message_open else self.begin()
-        events: list[InnerEvent] | None
-        try:
-            events = self._item(item)
-        except Exception as error:  # noqa: BLE001 - nothing that a stream holds may stop it
-            events = [Noticed(f"A {name_of(item)} could not be read: {name_of(error)}")]
-        if events is None:
-            events = self._not_known(item)
-        return [*begun, *self._cleaned(events)]
+        return [*begun, *super().feed(item)]
 
     def end(self) -> list[InnerEvent]:
         """Return the events of the stream's end, which is a success only when the answer said so.
@@ -125,10 +117,6 @@ class ProviderRun(Telling):
         ended = [self.ended(call, _HANDED_OVER) for call in self.calls]
         return [*ended, *self._succeed()]
 
-    def _item(self, item: object) -> list[InnerEvent] | None:
-        """Return the events of one item; None when it is not known."""
-        raise NotImplementedError
-
     def _forget(self) -> None:
         """A request begins: nothing of the one before counts."""
 
@@ -140,18 +128,6 @@ class ProviderRun(Telling):
     def _started(self, call: ToolCall) -> list[InnerEvent]:
         title = title_of(call.name or "tool", arguments_of(call.arguments))
         return self._start_tool(call.tool_call_id, call.name, title)
-
-    def _failed(self, error: object) -> list[InnerEvent]:
-        """The stream says that the request failed: an exception, or an error's body."""
-        return self._fail(failure_of(error, self._secrets))
-
-    def _not_known(self, item: object) -> list[InnerEvent]:
-        kind = part(item, "type")
-        name = kind if isinstance(kind, str) else name_of(item)
-        if name in self._unknown:
-            return []
-        self._unknown.add(name)
-        return [Noticed(f"The stream holds what is not known: {name}")]
 
 
 def failure_of(error: object, secrets: Iterable[str] = ()) -> Failure:
