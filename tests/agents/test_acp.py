@@ -288,7 +288,8 @@ async def test_a_stop_withdraws_the_request_for_permission(provider: Provider) -
         def __init__(self, stage: Stage) -> None:
             self._stage = stage
 
-        async def request_permission(self, **_: Any) -> Any:
+        async def request_permission(self, options: list[Any], **_: Any) -> Any:
+            del options
             await self._stage.stop_soon()
             await anyio.sleep_forever()
 

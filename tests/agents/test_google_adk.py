@@ -15,7 +15,7 @@ import pytest
 from provider_server import TEXT, THOUGHT, Provider
 from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play
 
-from compass_agent.adapters.google_adk import read_events
+from compass_agent.adapters.google_adk import events
 
 os.environ |= {"GOOGLE_API_KEY": "loopback", "OTEL_SDK_DISABLED": "true"}
 # It prints a trace of each failure that it raises too.
@@ -62,14 +62,14 @@ async def host(
         )
         runner = runners.InMemoryRunner(agent=agent, app_name="app")
         made = await runner.session_service.create_session(app_name="app", user_id="u")
-        events = runner.run_async(
+        invocation = runner.run_async(
             user_id="u",
             session_id=made.id,
             new_message=types.Content(role="user", parts=[types.Part(text="hi")]),
             run_config=config.RunConfig(streaming_mode=config.StreamingMode.SSE),
             abort_signal=signal,
         )
-        async with aclosing(read_events(events)) as run:
+        async with aclosing(events(invocation)) as run:
             async for event in run:
                 yield event
 

@@ -9,12 +9,13 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeAlias
 
+import anyio
 import pytest
 from provider_server import TEXT, Provider
 from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play
 
-from compass_agent.adapters.langgraph import STREAM, read_parts
-from compass_agent.events import PlanChanged, PlanEntry
+from compass_agent.adapters.langgraph import STREAM, events
+from compass_agent.events import PlanChanged, PlanEntry, ToolStarted
 
 os.environ["LANGSMITH_TRACING"] = "false"
 httpx: Any = import_module("httpx")
@@ -63,7 +64,7 @@ def graph_of(stage: Stage, weather: Weather, client: Any) -> Any:
 
 def once(graph: Any) -> AsyncGenerator[Any, None]:
     """Run a graph once."""
-    return read_parts(graph.astream(INPUT, THREAD, **STREAM))
+    return events(graph.astream(INPUT, THREAD, **STREAM))
 
 
 async def host(
@@ -71,12 +72,18 @@ async def host(
 ) -> AsyncGenerator[Any, None]:
     """Be a host with a graph; the tool is the stage's, unless another is given."""
 
+    told = anyio.Event()
+
     async def looked(city: str) -> object:
+        # The graph tells of the tool while it runs.
+        await told.wait()
         return await (weather or stage.weather)(city)
 
     async with httpx.AsyncClient() as client, aclosing(use(graph_of(stage, looked, client))) as run:
         async for event in run:
             yield event
+            if isinstance(event, ToolStarted):
+                told.set()
 
 
 AGENT = Agent("langgraph", host)
@@ -126,7 +133,7 @@ async def test_a_graph_that_waits_for_an_answer_has_not_failed(provider: Provide
         async for event in once(graph):
             yield event
         answer = types.Command(resume="rainy")
-        async for event in read_parts(graph.astream(answer, THREAD, **STREAM)):
+        async for event in events(graph.astream(answer, THREAD, **STREAM)):
             yield event
 
     played = await play(partial(host, weather=weather, use=twice), provider, "tool")
@@ -163,14 +170,18 @@ async def test_the_words_of_a_graph_within_a_graph_are_told(provider: Provider) 
     assert played.described().count("update call_1 COMPLETED sunny in Oulu") == 1
 
 
+def nothing(state: Any) -> Any:
+    return {"messages": state["messages"][:0]}
+
+
 async def test_too_many_steps_are_a_failure(provider: Provider) -> None:
     def endless(unused: Any) -> AsyncGenerator[Any, None]:
         del unused
         graph = graphs.StateGraph(graphs.MessagesState)
-        graph.add_node("again", lambda _: {"messages": []})
+        graph.add_node("again", nothing)
         graph.add_edge(graphs.START, "again")
         graph.add_edge("again", "again")
-        return read_parts(graph.compile().astream(INPUT, {"recursion_limit": 3}, **STREAM))
+        return events(graph.compile().astream(INPUT, {"recursion_limit": 3}, **STREAM))
 
     played = await play(partial(host, use=endless), provider, "ok")
     (error,) = played.frames.errors()

@@ -1,5 +1,9 @@
 """agent-client-protocol: the turns of any agent that speaks it, seen from the client.
 
+    updates = Updates()
+    connection = ClientSideConnection(client, …, observers=[updates])
+    await session.drive(updates.turn(connection, session_id=…, prompt=[…]))
+
 What the agent says is taken from the connection as it comes, in the order of the wire: handlers of
 the client run as tasks of their own, so they may see it in another order.
 """
@@ -52,7 +56,7 @@ class Updates:
         turn = self._turns.get(text_of(params, "sessionId"))
         match text_of(message, "method"), incoming:
             case "session/update", True if turn is not None:
-                turn.take(turn.reader.read(params.get("update")))
+                turn.take(turn.reader.feed(params.get("update")))
             case "session/request_permission", True if turn is not None:
                 turn.take(turn.reader.asked(message.get("id"), params))
             case "session/cancel", False if turn is not None:

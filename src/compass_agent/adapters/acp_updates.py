@@ -7,7 +7,7 @@ __all__ = ("UpdateReader", "texts_of")
 from typing import TYPE_CHECKING
 
 from compass_agent.adapters.objects import text_of
-from compass_agent.adapters.sdk import SdkReader, is_kind
+from compass_agent.adapters.sdk_stream import StreamRun, is_kind
 from compass_agent.adapters.texts import excerpt
 from compass_agent.errors.failure import describe_failure
 from compass_agent.errors.foreign import attribute, said
@@ -37,7 +37,7 @@ _SILENT = frozenset(
 _INTERNAL = "Internal error"
 
 
-class UpdateReader(SdkReader):
+class UpdateReader(StreamRun):
     """Turns the messages of one turn into inner events; an item is the `update` of a message.
 
     Args:

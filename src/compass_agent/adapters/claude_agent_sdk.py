@@ -1,24 +1,28 @@
 """claude-agent-sdk: the messages of `query()` and of `ClaudeSDKClient`.
 
+    await session.drive(events(query(prompt=…, options=…)))
+
 The SDK makes its objects of the lines that Claude Code writes, so they are read as those lines are.
 With `include_partial_messages=True` the words come as they are made.
 """
 
 from __future__ import annotations
 
-__all__ = ("read_messages",)
+__all__ = ("events",)
 
 from typing import TYPE_CHECKING
 
 from compass_agent.adapters.claude_code import Adapter
 from compass_agent.adapters.objects import text_of
-from compass_agent.adapters.sdk import SdkReader, fields_of, is_kind, read_sdk
+from compass_agent.adapters.sdk_stream import StreamRun, fields_of, is_kind, run_events
 from compass_agent.errors.foreign import attribute
 from compass_agent.errors.shapes import as_object, is_list, is_object
 from compass_agent.events.classes import InnerEvent, MessageStarted, Noticed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Iterable, Mapping
+
+    from compass_agent.adapters.sources import Source
 
 _RESULT = (
     *("subtype", "is_error", "result", "errors", "api_error_status", "terminal_reason"),
@@ -34,17 +38,15 @@ _BLOCKS = {
 }
 
 
-def read_messages(
-    messages: AsyncIterable[object], secrets: Iterable[str] = ()
-) -> AsyncIterator[InnerEvent]:
+def events(source: Source, secrets: Iterable[str] = ()) -> AsyncGenerator[InnerEvent, None]:
     """Return the events of a turn, or of several.
 
     Args:
-        messages: What `query(…)`, `client.receive_response()` or `client.receive_messages()` gives.
+        source: What `query(…)`, `client.receive_response()` or `client.receive_messages()` gives.
             What it raises goes on, the same object.
         secrets: Values that must not appear in failures and notices.
     """
-    return read_sdk(messages, _Reader(secrets))
+    return run_events(_Run(secrets), source)
 
 
 class _Lines(Adapter):
@@ -68,7 +70,7 @@ class _Lines(Adapter):
         return [*ended, *self._begin(), message]
 
 
-class _Reader(SdkReader):
+class _Run(StreamRun):
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__(secrets)
         self._lines = _Lines(self._secrets)
@@ -85,7 +87,7 @@ class _Reader(SdkReader):
     def end(self) -> list[InnerEvent]:
         return self._lines.left()
 
-    def _item(self, item: object) -> list[InnerEvent]:
+    def _item(self, item: object) -> list[InnerEvent] | None:
         if is_kind(item, "StreamEvent"):
             return self._stream_event(item)
         if is_kind(item, "AssistantMessage"):
@@ -102,7 +104,7 @@ class _Reader(SdkReader):
             return self._lines.line({"rate_limit_info": info}, "rate_limit_event")
         if is_kind(item, "ConversationResetMessage"):
             return [Noticed("The conversation was begun anew")]
-        return self._unknown(item)
+        return None
 
     def _stream_event(self, item: object) -> list[InnerEvent]:
         line = fields_of(item, "event", "parent_tool_use_id")

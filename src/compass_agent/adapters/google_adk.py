@@ -1,16 +1,18 @@
-"""google-adk: the events of `Runner.run_async()`.
+"""google-adk: an invocation of a runner.
+
+    await session.drive(events(runner.run_async(…)))
 
 With `RunConfig(streaming_mode=StreamingMode.SSE)` the words come as they are made.
 """
 
 from __future__ import annotations
 
-__all__ = ("read_events",)
+__all__ = ("events",)
 
 from typing import TYPE_CHECKING
 
 from compass_agent.adapters.objects import text_of, title_of
-from compass_agent.adapters.sdk import SdkReader, read_sdk
+from compass_agent.adapters.sdk_stream import StreamRun, run_events
 from compass_agent.adapters.texts import excerpt
 from compass_agent.errors.foreign import attribute, called
 from compass_agent.errors.shapes import as_list, as_object
@@ -18,7 +20,9 @@ from compass_agent.events.classes import Failure, InnerEvent, Noticed, ToolUpdat
 from compass_agent.events.readable import readable_text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Iterable, Mapping
+
+    from compass_agent.adapters.sources import Source
 
 _ABORTED = "INVOCATION_ABORTED"
 _CUT = "MAX_TOKENS"
@@ -28,19 +32,17 @@ _GOES_ON = "It goes on beyond this run"
 _STOPPED = "Stopped by the host"
 
 
-def read_events(
-    events: AsyncIterable[object], secrets: Iterable[str] = ()
-) -> AsyncIterator[InnerEvent]:
+def events(source: Source, secrets: Iterable[str] = ()) -> AsyncGenerator[InnerEvent, None]:
     """Return the inner events of an invocation.
 
     Args:
-        events: What `runner.run_async(…)` gives. What it raises goes on, the same object.
+        source: What `runner.run_async(…)` gives. What it raises goes on, the same object.
         secrets: Values that must not appear in failures and notices.
     """
-    return read_sdk(events, _Reader(secrets))
+    return run_events(_Run(secrets), source)
 
 
-class _Reader(SdkReader):
+class _Run(StreamRun):
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__(secrets)
         self._author = ""
@@ -69,7 +71,7 @@ class _Reader(SdkReader):
         self._lasting.clear()
         return self._cleaned([*events, *self._succeed()])
 
-    def _item(self, item: object) -> list[InnerEvent]:
+    def _item(self, item: object) -> list[InnerEvent] | None:
         code = _code(attribute(item, "error_code"))
         if code == _ABORTED:
             return self._stopped()

@@ -1,4 +1,6 @@
-"""langgraph: what `graph.astream(…, **STREAM)` gives.
+"""langgraph: a run of a graph.
+
+    await session.drive(events(graph.astream(input, **STREAM)))
 
 A node's own data (`get_stream_writer()`) is a notice, unless it is an inner event: that is told as
 it is.
@@ -6,13 +8,13 @@ it is.
 
 from __future__ import annotations
 
-__all__ = ("STREAM", "read_parts")
+__all__ = ("STREAM", "events")
 
 from types import MappingProxyType
 from typing import TYPE_CHECKING, get_args
 
 from compass_agent.adapters.objects import text_of, title_of
-from compass_agent.adapters.sdk import SdkReader, is_kind, read_sdk
+from compass_agent.adapters.sdk_stream import StreamRun, is_kind, run_events
 from compass_agent.adapters.texts import excerpt
 from compass_agent.errors.foreign import attribute
 from compass_agent.errors.shapes import as_list, as_object, is_list, is_object
@@ -26,8 +28,10 @@ from compass_agent.events.classes import (
 from compass_agent.events.readable import readable_text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+    from collections.abc import AsyncGenerator, Iterable, Mapping
     from typing import TypeGuard
+
+    from compass_agent.adapters.sources import Source
 
 STREAM: Mapping[str, object] = MappingProxyType(
     {
@@ -44,19 +48,18 @@ _REASONS = {"length": "length", "max_tokens": "length", "MAX_TOKENS": "length"}
 _PAUSED = "It waits for an answer, and begins anew then"
 
 
-def read_parts(
-    parts: AsyncIterable[object], secrets: Iterable[str] = ()
-) -> AsyncIterator[InnerEvent]:
+def events(source: Source, secrets: Iterable[str] = ()) -> AsyncGenerator[InnerEvent, None]:
     """Return the events of a run.
 
     Args:
-        parts: What `graph.astream(input, **STREAM)` gives. What it raises goes on, the same object.
+        source: What `graph.astream(input, **STREAM)` gives. What it raises goes on, the same
+            object.
         secrets: Values that must not appear in failures and notices.
     """
-    return read_sdk(parts, _Reader(secrets))
+    return run_events(_Run(secrets), source)
 
 
-class _Reader(SdkReader):
+class _Run(StreamRun):
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__(secrets)
         self._message_id = ""
@@ -72,7 +75,7 @@ class _Reader(SdkReader):
             events += self._end_tool(call, _PAUSED, failed=True)
         return self._cleaned([*events, *self._succeed()])
 
-    def _item(self, item: object) -> list[InnerEvent]:
+    def _item(self, item: object) -> list[InnerEvent] | None:
         part = as_object(item)
         data = part.get("data")
         match part.get("type"):
@@ -88,7 +91,7 @@ class _Reader(SdkReader):
             case "values" | "tasks" | "checkpoints" | "debug":
                 return []
             case _:
-                return self._unknown(item)
+                return None
 
     # Words.
 
