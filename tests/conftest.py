@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from typing import TYPE_CHECKING
@@ -16,6 +17,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Who starts the tests in the background may have interrupts ignored, and every process that a
     # test starts would inherit that; tests of Ctrl-C need the usual.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# asyncio's debug mode also tells of every step of over 0.1 s. On a loaded machine that can be any
+# step of any test, and tests that count log lines would count it, too.
+logging.getLogger("asyncio").addFilter(
+    lambda record: not record.getMessage().startswith("Executing ")
+)
 
 settings.register_profile(
     "ci",

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ("NatsServer", "free_port")
 
 import json
+import os
 import shutil
 import signal
 import socket
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 def free_port() -> int:
@@ -40,14 +41,23 @@ class NatsServer:
         folder: Where it keeps its files.
         sync: What its `sync_interval` is.
         extra: More lines for its configuration.
+        name: What the server calls itself.
+        variables: More for its environment.
     """
 
     def __init__(
-        self, folder: Path, *, sync: str = "always", extra: Sequence[str] = (), name: str = "n1"
+        self,
+        folder: Path,
+        *,
+        sync: str = "always",
+        extra: Sequence[str] = (),
+        name: str = "n1",
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         self.port = free_port()
         self.url = f"nats://127.0.0.1:{self.port}"
         self._folder = folder
+        self._environment = {**os.environ, **(variables or {})}
         self._process: subprocess.Popen[bytes] | None = None
         store = json.dumps(str(folder / "js"))
         self._config = folder / "nats.conf"
@@ -73,7 +83,7 @@ class NatsServer:
     def launch(self) -> None:
         with (self._folder / "nats.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [binary(), "-c", str(self._config)], stdout=log, stderr=log
+                [binary(), "-c", str(self._config)], stdout=log, stderr=log, env=self._environment
             )
 
     def wait(self, seconds: float = 10.0) -> None:

@@ -98,6 +98,7 @@ REQUIREMENTS = {
     "G-TURN-5": Requirement("Closing hides no failure", (23,)),
     "G-AGENT-1": Requirement("Any output can be read", (25,)),
     "G-AGENT-2": Requirement("A driven stream is drained and handed on", (1,)),
+    "G-AGENT-3": Requirement("An SDK's run is told as what it is"),
     "G-ERR-1": Requirement("One code, one set of words"),
     "G-ERR-2": Requirement("A cause is logged once"),
     "G-ERR-3": Requirement("What looks like a secret is masked"),

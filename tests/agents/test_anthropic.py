@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from provider_server import TEXT, THOUGHT, Provider
-from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play
+from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play, run_samples
 
 from compass_agent.adapters.anthropic import Run, events
 
@@ -88,3 +88,10 @@ async def test_failures_are_told_once_and_handed_on(provider: Provider) -> None:
 @pytest.mark.parametrize("stop_at", STOPS)
 async def test_a_stop_is_never_a_failure(provider: Provider, stop_at: str) -> None:
     await check_stops(AGENT, provider, stop_at)
+
+
+def test_the_sample_works(provider: Provider) -> None:
+    settings = {"ANTHROPIC_BASE_URL": f"{provider.url}/tool", "ANTHROPIC_API_KEY": "sk-x"}
+    (told,) = run_samples("anthropic", **settings)
+    assert told[-6:-2] == [f"text 2 {text}" for text in TEXT]
+    assert told[-2:] == ["state READY", "state STOPPED"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from provider_server import TEXT, THOUGHT, Provider
-from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play
+from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play, run_samples
 
 from compass_agent.adapters.openai import Run
 
@@ -103,3 +103,10 @@ async def test_failures_are_told_once_and_handed_on(agent: Agent, provider: Prov
 @pytest.mark.parametrize("stop_at", STOPS)
 async def test_a_stop_is_never_a_failure(agent: Agent, provider: Provider, stop_at: str) -> None:
     await check_stops(agent, provider, stop_at)
+
+
+def test_the_sample_works(provider: Provider) -> None:
+    settings = {"OPENAI_BASE_URL": f"{provider.url}/ok/v1", "OPENAI_API_KEY": "sk-x"}
+    (told,) = run_samples("openai", **settings)
+    assert told[-6:-2] == [f"text 1 {text}" for text in TEXT]
+    assert told[-2:] == ["state READY", "state STOPPED"]

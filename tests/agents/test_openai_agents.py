@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 from provider_server import TEXT, THOUGHT, Provider
-from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play
+from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play, run_samples
 
 from compass_agent import open_session
 from compass_agent.adapters.openai_agents import events
@@ -139,3 +139,11 @@ async def test_a_tool_that_needs_an_approval_is_left_to_the_host(provider: Provi
         "state READY",
         "state STOPPED",
     ]
+
+
+def test_the_sample_works(provider: Provider) -> None:
+    settings = {"OPENAI_BASE_URL": f"{provider.url}/ok/v1", "OPENAI_API_KEY": "sk-x"}
+    settings["OPENAI_AGENTS_DISABLE_TRACING"] = "1"
+    (told,) = run_samples("openai-agents", **settings)
+    assert told[-6:-2] == [f"text 1 {text}" for text in TEXT]
+    assert told[-2:] == ["state READY", "state STOPPED"]

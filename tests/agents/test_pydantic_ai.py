@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 from provider_server import TEXT, THOUGHT, Provider
-from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play
+from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play, run_samples
 
 from compass_agent import open_session
 from compass_agent.adapters.pydantic_ai import events
@@ -147,3 +147,10 @@ def test_a_change_of_a_file_and_words_of_a_tool_are_told() -> None:
     edit.__annotations__["ctx"] = ai.RunContext
     told = driven(calling("edit", "{}"), tools=[edit])
     assert told[3:5] == ['update c1 IN_PROGRESS progress: {"done":1}', "update c1 COMPLETED edited"]
+
+
+def test_the_sample_works(provider: Provider) -> None:
+    settings = {"OPENAI_BASE_URL": f"{provider.url}/ok/v1", "OPENAI_API_KEY": "sk-x"}
+    (told,) = run_samples("pydantic-ai", **settings)
+    assert told[-6:-2] == [f"text 1 {text}" for text in TEXT]
+    assert told[-2:] == ["state READY", "state STOPPED"]

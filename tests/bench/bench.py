@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING
 
 from flooded import measure_ways
 from floors import DELTA, HandWrittenFeed
+from large_log import large_log_rows
 from logs import append_row, read_row
 from measure import Row, alternate
 from printing import printing_rows
+from readers import reader_rows
+from sessions import emit_row, many_sessions_row
 from sse import event_stream_row
-from through_hub import end_to_end_row, hub_to_reader_row
+from starting import start_rows
+from through_hub import end_to_end_row, hub_to_reader_row, still_reader_row
 
 from compass_agent import open_session
 
@@ -70,6 +74,13 @@ def publishing_to_nats() -> list[Row]:
     return publish_rows()
 
 
+def memory_of_nats() -> list[Row]:
+    """What tails and idle sessions cost a server."""
+    from nats_memory import memory_rows  # noqa: PLC0415 - as above
+
+    return memory_rows()
+
+
 def p99_ms(seconds: list[float]) -> float:
     """The milliseconds within which 99 of 100 came."""
     return sorted(seconds)[len(seconds) * 99 // 100] * 1e3
@@ -77,14 +88,21 @@ def p99_ms(seconds: list[float]) -> float:
 
 ROWS: dict[str, Callable[[], list[Row]]] = {
     "feed": lambda: [feed_of_a_delta()],
+    "emit": lambda: [emit_row()],
+    "hub": lambda: [hub_to_reader_row(), hub_to_reader_row(tcp=True)],
+    "end-to-end": lambda: [end_to_end_row(), end_to_end_row(tcp=True)],
+    "flood": errors_under_a_flood,
+    "memory": lambda: [still_reader_row()],
+    "readers": reader_rows,
     "append": lambda: [append_row()],
     "read": lambda: [read_row()],
-    "hub": lambda: [hub_to_reader_row()],
-    "end-to-end": lambda: [end_to_end_row()],
-    "flood": errors_under_a_flood,
-    "tail": printing_rows,
     "nats": publishing_to_nats,
+    "nats-memory": memory_of_nats,
+    "sessions": lambda: [many_sessions_row()],
+    "log": large_log_rows,
     "sse": lambda: [event_stream_row()],
+    "tail": printing_rows,
+    "start": start_rows,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("Row", "alternate", "compare")
+__all__ = ("PAIRS", "Row", "alternate", "compare", "compared")
 
 import statistics
 import time
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 PAIRS = 5
 SLICES = 20
@@ -58,14 +58,7 @@ def alternate(
     meets both alike.
     """
     pairs = [_pair(floor, ours, calls // SLICES) for _ in range(PAIRS)]
-    return Row(
-        name=name,
-        unit="us",
-        floor=statistics.median(least for least, _ in pairs),
-        ours=statistics.median(spent for _, spent in pairs),
-        ratios=tuple(spent / least for least, spent in pairs),
-        limit=limit,
-    )
+    return compared(name, "us", pairs, limit=limit)
 
 
 def compare(
@@ -75,14 +68,26 @@ def compare(
     floor()
     ours()
     pairs = [(floor() / 1000, ours() / 1000) for _ in range(PAIRS)]
+    return compared(name, "k/s", pairs, limit=limit, at_least=True)
+
+
+def compared(
+    name: str,
+    unit: str,
+    pairs: Sequence[tuple[float, float]],
+    *,
+    limit: float,
+    at_least: bool = False,
+) -> Row:
+    """Return the row of (floor, ours) pairs that were measured in turn."""
     return Row(
         name=name,
-        unit="k/s",
-        floor=statistics.median(plain for plain, _ in pairs),
-        ours=statistics.median(reached for _, reached in pairs),
-        ratios=tuple(reached / plain for plain, reached in pairs),
+        unit=unit,
+        floor=statistics.median(floor for floor, _ in pairs),
+        ours=statistics.median(ours for _, ours in pairs),
+        ratios=tuple(ours / floor for floor, ours in pairs),
         limit=limit,
-        at_least=True,
+        at_least=at_least,
     )
 
 

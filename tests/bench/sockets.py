@@ -1,4 +1,4 @@
-"""The floors of the hub's rows: frames over plain unix sockets, 64 length-prefixed ones a write."""
+"""The floors of the hub's rows: frames over plain sockets, 64 length-prefixed ones a write."""
 
 from __future__ import annotations
 
@@ -13,11 +13,29 @@ from floors import PlainTable
 from frames import encoded_frames
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
     from multiprocessing.synchronize import Event
 
 A_WRITE = 64
 A_BATCH = 256
+
+
+async def connection(place: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a unix socket's path, or to HOST:PORT."""
+    if place.startswith("/"):
+        return await asyncio.open_unix_connection(place)
+    host, _, port = place.rpartition(":")
+    return await asyncio.open_connection(host, int(port))
+
+
+async def server(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]], place: str
+) -> asyncio.Server:
+    """Serve at a unix socket's path, or at HOST:PORT."""
+    if place.startswith("/"):
+        return await asyncio.start_unix_server(serve, place)
+    host, _, port = place.rpartition(":")
+    return await asyncio.start_server(serve, host, int(port))
 
 
 async def _send(writer: asyncio.StreamWriter, frames: Sequence[bytes]) -> None:
@@ -39,7 +57,7 @@ async def _receive(reader: asyncio.StreamReader) -> bytes | None:
 
 async def read_frames(path: str) -> int:
     """Ask for frames at the socket and return how many came until its end."""
-    reader, writer = await asyncio.open_unix_connection(path)
+    reader, writer = await connection(path)
     writer.write(b"?")
     count = 0
     while await _receive(reader) is not None:
@@ -58,9 +76,9 @@ def serve_frames(path: str, count: int, ready: Event) -> None:
         writer.close()
 
     async def main() -> None:
-        server = await asyncio.start_unix_server(give, path)
+        serving = await server(give, path)
         ready.set()
-        await server.serve_forever()
+        await serving.serve_forever()
 
     asyncio.run(main())
 
@@ -70,7 +88,7 @@ def produce(path: str, count: int, go: Event) -> None:
     frames = encoded_frames(count)
 
     async def send() -> None:
-        _, writer = await asyncio.open_unix_connection(path)
+        _, writer = await connection(path)
         await _send(writer, frames)
         writer.close()
         await writer.wait_closed()
@@ -121,8 +139,8 @@ def relay(source: str, target: str, table: str, ready: Event) -> None:
 
     async def main(rows: PlainTable) -> None:
         passing = _Relay(rows)
-        taking = await asyncio.start_unix_server(passing.take, source)
-        giving = await asyncio.start_unix_server(passing.give, target)
+        taking = await server(passing.take, source)
+        giving = await server(passing.give, target)
         ready.set()
         await asyncio.gather(taking.serve_forever(), giving.serve_forever())
 

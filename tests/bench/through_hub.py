@@ -1,8 +1,8 @@
-"""Frames through a hub, each end in a process of its own, against plain unix sockets."""
+"""Frames through a hub, each end in a process of its own, against plain sockets."""
 
 from __future__ import annotations
 
-__all__ = ("end_to_end_row", "hub_to_reader_row")
+__all__ = ("end_to_end_row", "hub_to_reader_row", "still_reader_row")
 
 import asyncio
 import multiprocessing
@@ -17,17 +17,19 @@ import sockets
 from anyio.lowlevel import checkpoint
 from frames import encoded_frames
 from grpc import aio
-from measure import Row, compare
+from measure import Row, compare, compared
 
+from beside_still_reader import MIB, Size, both
 from compass.v1.compass_pb2 import AgentSessionFrame, SubscribeAgentSessionRequest
 from compass_agent.frames import SessionFrame
 from compass_agent.log.sqlite import SqliteLog
 from compass_agent.publish import Pump
 from compass_agent.runtime.hub import running_hub
 from compass_agent.sink import FrameSink
-from compass_agent.transport.grpc import hub_transport
+from compass_agent.transport.grpc import GrpcTransport
 from compass_agent.wire import Batch
 from compass_agent.wire.relay import SUBSCRIBE
+from nats_servers import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -35,13 +37,17 @@ if TYPE_CHECKING:
 
 _EPOCH = "0" * 16
 _BATCH = 256
+_TOKEN = "0123456789abcdef" * 2
+_ROOM_MIB = 22.0
 _spawn = multiprocessing.get_context("spawn")
 
 
-def hub_to_reader_row(frames: int = 102_400) -> Row:
+def hub_to_reader_row(frames: int = 102_400, *, tcp: bool = False) -> Row:
     """Replay a session to one reader, 64 frames a message."""
     with _folder() as folder:
         hub, plain = str(folder / "hub.sock"), str(folder / "plain.sock")
+        if tcp:
+            hub, plain = (f"127.0.0.1:{free_port()}" for _ in range(2))
         ready = _spawn.Event(), _spawn.Event()
         with (
             _running(_serve_hub, hub, str(folder / "log.db"), frames, ready[0]),
@@ -60,13 +66,16 @@ def hub_to_reader_row(frames: int = 102_400) -> Row:
                 asyncio.run(_subscribe(hub, "s", frames))
                 return frames / (time.perf_counter() - before)
 
-            return compare("hub to reader, unix", floor, ours, limit=0.5)
+            name = f"hub to reader, {'TCP' if tcp else 'unix'}"
+            return compare(name, floor, ours, limit=0.5)
 
 
-def end_to_end_row(frames: int = 51_200) -> Row:
+def end_to_end_row(frames: int = 51_200, *, tcp: bool = False) -> Row:
     """From `emit` through hub and SQLite to a reader, against a relay between two sockets."""
     with _folder() as folder:
         hub, source, target = (str(folder / name) for name in ("hub.sock", "in.sock", "out.sock"))
+        if tcp:
+            hub, source, target = (f"127.0.0.1:{free_port()}" for _ in range(3))
         ready = [_spawn.Event() for _ in range(2)]
         go = [_spawn.Event() for _ in range(2)]
         opened = _spawn.Event()
@@ -96,19 +105,34 @@ def end_to_end_row(frames: int = 51_200) -> Row:
                 asyncio.run(_subscribe(hub, f"s{run}", frames))
                 return frames / (time.perf_counter() - before)
 
-            return compare("emit to reader, unix", floor, ours, limit=0.3)
+            name = f"emit to reader, {'TCP' if tcp else 'unix'}"
+            return compare(name, floor, ours, limit=0.3)
+
+
+def still_reader_row() -> Row:
+    """How the hub's memory grows beside a reader that never reads, against what it may grow by.
+
+    The bound is one full trace lane of an agent, the transport's window and 8 MiB.
+    """
+    with _folder() as folder:
+        _, _, growth = anyio.run(both, folder, Size(20_000, 40))
+    pairs = [(_ROOM_MIB, growth["hub"] / MIB)]
+    return compared("memory, a still reader", "MiB", pairs, limit=1.0)
 
 
 async def _subscribe(path: str, session: str, frames: int) -> None:
     """Read until the last frame came."""
     service, method = SUBSCRIBE
-    async with aio.insecure_channel(f"unix:{path}") as channel:
+    target = path if _is_port(path) else f"unix:{path}"
+    token = (("authorization", f"Bearer {_TOKEN}"),)
+    async with aio.insecure_channel(target) as channel:
         subscribe = channel.unary_stream(
             f"/{service}/{method}",
             request_serializer=SubscribeAgentSessionRequest.SerializeToString,
             response_deserializer=AgentSessionFrame.FromString,
         )
-        call = subscribe(SubscribeAgentSessionRequest(session_id=session, max_batch=64))
+        request = SubscribeAgentSessionRequest(session_id=session, max_batch=64)
+        call = subscribe(request, metadata=token)
         count = 0
         try:
             async for message in call:
@@ -131,7 +155,8 @@ def _serve_hub(path: str, database: str, frames: int, ready: Event) -> None:
                 some = encoded[first : first + _BATCH]
                 trace = [(first + place + 1, data) for place, data in enumerate(some)]
                 await log.append(Batch("s", _EPOCH, first // _BATCH + 1, [], trace, trace[-1][0]))
-        async with running_hub(log, unix=Path(path)):
+        listen, unix = (path, None) if _is_port(path) else (None, Path(path))
+        async with running_hub(log, unix=unix, listen=listen, token=_TOKEN):
             ready.set()
             await anyio.sleep_forever()
 
@@ -144,7 +169,7 @@ def _publish(path: str, frames: int, go: Event, opened: Event) -> None:
 
     async def publish(session: str) -> None:
         sink = FrameSink(session, trace_capacity=frames, trace_bytes=1 << 30)
-        transport = hub_transport(f"unix:{path}")
+        transport = GrpcTransport(path if _is_port(path) else f"unix:{path}", _TOKEN)
         await transport.open(session, sink.epoch)
         opened.set()
         async with Pump(sink, transport):
@@ -160,6 +185,10 @@ def _publish(path: str, frames: int, go: Event, opened: Event) -> None:
         go.clear()
         run += 1
         asyncio.run(publish(f"s{run}"))
+
+
+def _is_port(place: str) -> bool:
+    return not place.startswith("/")
 
 
 @contextmanager

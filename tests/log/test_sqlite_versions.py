@@ -103,9 +103,11 @@ async def test_an_older_file_is_brought_up_to_date_and_goes_on(older: Path) -> N
     await log.aclose()
 
 
-def test_a_file_that_was_brought_up_to_date_is_as_a_new_one(older: Path, tmp_path: Path) -> None:
-    SqliteLog(older)
-    SqliteLog(tmp_path / "new.db")
+async def test_a_file_that_was_brought_up_to_date_is_as_a_new_one(
+    older: Path, tmp_path: Path
+) -> None:
+    for path in (older, tmp_path / "new.db"):
+        await SqliteLog(path).aclose()
     assert tables(older) == tables(tmp_path / "new.db")
     assert version(older) == version(tmp_path / "new.db")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from pathlib import Path
 
 from agent_tables import COLUMNS, cells
@@ -52,3 +54,19 @@ def test_the_table_is_what_comes_of_the_recordings() -> None:
 def test_every_recording_has_a_row() -> None:
     assert {run.scenario for run in command_runs()} == set(SCENARIOS) == set(DID)
     assert {run.agent for run in command_runs()} == set(AGENTS) == set(TITLES)
+
+
+def test_every_sdk_has_what_its_tests_need_and_a_row_for_each_scene() -> None:
+    makefile = (PAGE.parents[1] / "Makefile").read_text("utf-8")
+    (line,) = re.findall(r"^AGENT_SDKS := (.*)$", makefile, re.MULTILINE)
+    names = sorted(line.split())
+    folder = PAGE.parents[1] / "tests/agents"
+    assert sorted(path.stem for path in folder.glob("requirements/*.txt")) == names
+    tests = sorted(path.stem for path in folder.glob("test_*.py"))
+    assert tests == sorted(f"test_{name.replace('-', '_')}" for name in names)
+    table = PAGE.read_text("utf-8").partition("<!-- sdks: begin -->")[2]
+    rows = table.partition("<!-- sdks: end -->")[0].splitlines()
+    titles = Counter(row.split(" | ")[0].removeprefix("| ") for row in rows if row)
+    del titles["SDK"], titles["---"]
+    assert {title.split(",")[0].lower() for title in titles} == set(names)
+    assert set(titles.values()) == {8}

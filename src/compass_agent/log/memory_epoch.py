@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from compass_agent.log.reading import PAGE_BYTES
 from compass_agent.log.retention import how_many, over_since
-from compass_agent.wire import FrameItem
+from compass_agent.wire import FrameItem, FrameRun
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,7 +56,7 @@ class MemoryEpoch:
             self.runs.pop()
         self.runs.append((now_ms, last))
 
-    def page(self, after: int, page_frames: int) -> tuple[list[FrameItem], bool]:
+    def page(self, after: int, page_frames: int) -> tuple[FrameRun, bool]:
         """Return frames above `after` up to the watermark, and whether these are all of them."""
         first = bisect_right(self.seqs, after)
         last = bisect_right(self.seqs, self.head.through)
@@ -67,7 +67,7 @@ class MemoryEpoch:
             size += len(rows[-1].data)
             if size >= PAGE_BYTES:
                 break
-        return rows, len(rows) >= last - first
+        return FrameRun.of(rows), len(rows) >= last - first
 
     def trace(self) -> list[tuple[int, int]]:
         """Return place and size of each trace frame up to the watermark."""

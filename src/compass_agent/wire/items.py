@@ -99,6 +99,14 @@ class FrameRun(Sequence[FrameItem]):
         self.frames = frames
         self.lanes = lanes
 
+    @classmethod
+    def of(cls, items: Sequence[FrameItem]) -> FrameRun:
+        """Return the run of these frames, of one epoch and none of them late."""
+        if not items:
+            return cls("", (), ())
+        epochs, seqs, frames, lanes, _ = zip(*items, strict=True)
+        return cls(epochs[0], seqs, frames, bytes(lanes))
+
     def __len__(self) -> int:
         return len(self.seqs)
 

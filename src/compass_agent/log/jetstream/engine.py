@@ -39,7 +39,7 @@ _TIMEOUT_S = 5.0
 _CONNECT_S = 2.0
 _PAGE_BYTES = 1 << 20
 _MANY = 1 << 10
-_STATUS_END, _STATUS_NONE = "204", "404"
+_STATUS_END, _STATUS_NONE, _STATUS_TOO_MANY = "204", "404", "413"
 _NO_MESSAGE = 10037
 
 _logger = logging.getLogger("compass_agent.log")
@@ -60,6 +60,7 @@ class _Page:
 
     found: list[Stored] = field(default_factory=list[Stored])
     more: bool = False
+    too_many: bool = False
     error: EngineError | None = None
     done: anyio.Event = field(default_factory=anyio.Event)
 
@@ -188,16 +189,24 @@ class Engine:
 
     async def page(self, subject: str, start: int) -> tuple[list[Stored], bool]:
         """Return the first messages from `start` on, up to 1 MiB, and whether there are more."""
+        page = await self._page({"next_by_subj": subject, "seq": max(start, 1)})
+        return page.found, page.more
+
+    async def lasts(self, filters: list[str]) -> list[Stored] | None:
+        """Return the last message of each subject that one of `filters` matches, in their order.
+
+        Any replica answers: one that lags may not have the newest yet. None: they are too many or
+        too large for one answer.
+        """
+        page = await self._page({"multi_last": filters})
+        return None if page.too_many or page.more else page.found
+
+    async def _page(self, asked: dict[str, object]) -> _Page:
         client = await self._connected()
         self._count += 1
         inbox = f"{self._inbox}.{self._count}"
         page = self._pages[inbox] = _Page()
-        body = {
-            "next_by_subj": subject,
-            "seq": max(start, 1),
-            "batch": _MANY,
-            "max_bytes": _PAGE_BYTES,
-        }
+        body = {**asked, "batch": _MANY, "max_bytes": _PAGE_BYTES}
         try:
             with anyio.fail_after(_TIMEOUT_S):
                 await client.publish(
@@ -210,7 +219,7 @@ class Engine:
             del self._pages[inbox]
         if page.error is not None:
             raise page.error
-        return page.found, page.more
+        return page
 
     async def subscribe(
         self, subject: str, heard: Callable[[Msg], Awaitable[None]]
@@ -333,7 +342,8 @@ class Engine:
             page.found.append(place)
             page.more = int(headers.get("Nats-Num-Pending", "0")) > 0
             return
-        if status not in (_STATUS_END, _STATUS_NONE):
+        page.too_many = status == _STATUS_TOO_MANY
+        if status not in (_STATUS_END, _STATUS_NONE, _STATUS_TOO_MANY):
             text = f"{status} {headers.get('Description', '')}"
             page.error = EngineError(ErrorCode.UNAVAILABLE, text)
         page.done.set()

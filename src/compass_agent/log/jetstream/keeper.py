@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from compass_agent.log.read import SessionSummary
     from compass_agent.wire import Batch
 
-_AT_ONCE = 64
+_AT_ONCE = 8
+_TOGETHER = 128
 _LEAST_ROOM = 64 * 1024
 _logger = logging.getLogger("compass_agent.log")
 
@@ -176,16 +177,15 @@ class Keeper:
         states: dict[str, SessionState] = {}
         limit = anyio.Semaphore(_AT_ONCE)
 
-        async def one(session: str) -> None:
+        async def some(sessions: list[str]) -> None:
             async with limit:
-                snapshot = await self._store.newest(session)
-                if snapshot.state is not None and snapshot.state.epochs:
-                    states[session] = snapshot.state
+                states.update(await self._store.newest(sessions))
 
+        unique = sorted({*names})
         async with anyio.create_task_group() as tasks:
-            for session in {*names}:
-                tasks.start_soon(one, session)
-        return states
+            for begin in range(0, len(unique), _TOGETHER):
+                tasks.start_soon(some, unique[begin : begin + _TOGETHER])
+        return {session: state for session, state in states.items() if state.epochs}
 
     async def _remove(self, session: str, over_ms: int | None) -> bool:
         """Remove a session, if it is over since then (None: whatever it does); tell whether."""

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from compass_agent.log.jetstream.records import BLOCK
 from compass_agent.log.reading import PAGE_BYTES, View
+from compass_agent.wire import FrameRun
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from compass_agent.log.epoch import EpochHead
     from compass_agent.log.jetstream.cache import CachedSession, Snapshot
     from compass_agent.log.jetstream.heads import SessionState
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Rows(NamedTuple):
-    rows: list[FrameItem]
+    rows: Sequence[FrameItem]
     complete: bool
     fetched: bool
 
@@ -109,8 +112,8 @@ async def _page(
             rows.append(row)
             size += len(row.data)
             if size >= PAGE_BYTES or len(rows) >= page_frames:
-                return _Rows(rows, rows[-1].seq == head.through, fetched)
-    return _Rows(rows, complete=True, fetched=fetched)
+                return _Rows(FrameRun.of(rows), rows[-1].seq == head.through, fetched)
+    return _Rows(FrameRun.of(rows), complete=True, fetched=fetched)
 
 
 def _of_block(

@@ -63,6 +63,10 @@ class Subjects:
         """All messages of a session."""
         return f"{self.root}.s.{session}.>"
 
+    def session_of(self, subject: str) -> str:
+        """The session that a message belongs to."""
+        return subject[len(self.root) + 3 :].partition(".")[0]
+
     def sheet(self, session: str) -> str:
         """What is known of all its epochs."""
         return f"{self.root}.s.{session}.h"

@@ -121,9 +121,31 @@ class Store:
         cached.learn(found, time.monotonic())
         return cached.known or found
 
-    async def newest(self, session: str) -> Snapshot:
-        """Return a session as the stream's leader knows it, and remember nothing."""
-        return await self._read_state(session)
+    async def newest(self, sessions: list[str]) -> dict[str, SessionState]:
+        """Return those of the sessions that there are, and remember nothing.
+
+        A replica that lags may answer, so what comes of it is to be fenced.
+        """
+        found = await self.engine.lasts([self.subjects.session(one) for one in sessions])
+        if found is None and len(sessions) > 1:
+            half = len(sessions) // 2
+            return await self.newest(sessions[:half]) | await self.newest(sessions[half:])
+        sheets: dict[str, Message] = {}
+        last: dict[str, Stored] = {}
+        for one in found or ():
+            session = self.subjects.session_of(one.subject)
+            if one.subject == self.subjects.sheet(session):
+                sheets[session] = decode(one.pos, one.payload)
+            last[session] = one
+        states: dict[str, SessionState] = {}
+        for session in sessions:
+            state = _joined(sheets.get(session), last.get(session))
+            if state is None and (found is None or session in last):
+                # Something was written or removed while the engine put the answer together.
+                state = (await self._read_state(session)).state
+            if state is not None and not state.gone:
+                states[session] = state
+        return states
 
     async def _read_state(self, session: str) -> Snapshot:
         while True:
@@ -270,6 +292,17 @@ class Store:
             if cached.heard is None and not cached.lock.locked():
                 del self._sessions[session]
                 return
+
+
+def _joined(sheet: Message | None, last: Stored | None) -> SessionState | None:
+    """Return what the sheet and the last message of a session say together, if they fit."""
+    if sheet is None or last is None:
+        return None
+    if sheet.pos == last.pos:
+        return sheet.state
+    message = decode(last.pos, last.payload)
+    fits = message.epoch is not None and sheet.state.find(message.epoch) is not None
+    return follow(sheet.state, message) if fits else None
 
 
 def _snapshot(message: Message, state: SessionState) -> Snapshot:
