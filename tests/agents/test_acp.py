@@ -184,8 +184,7 @@ async def test_words_thoughts_tools_plans_and_diffs_come_as_they_are(provider: P
     assert played.described()[2:-2] == [
         "prompt 1 hi",
         "plan IN_PROGRESS Look",
-        "text 2 Hel",
-        "text 2 lo ",
+        *(f"text 2 {text}" for text in TEXT[:2]),
         "tool call_1 IN_PROGRESS weather",
         "update call_1 COMPLETED sunny in Oulu",
         f"thinking 3 {THOUGHT}",

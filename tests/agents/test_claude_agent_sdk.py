@@ -25,6 +25,9 @@ from recordings import COMMANDS
 
 sdk: Any = import_module("claude_agent_sdk")
 
+# Each run starts a command, which takes seconds where much else runs.
+pytestmark = pytest.mark.timeout(300)
+
 ABORTED = SessionErrorKind.SESSION_ERROR_KIND_ABORTED
 ENVIRONMENT = {
     "ANTHROPIC_API_KEY": "sk-ant-loopback",
@@ -112,7 +115,7 @@ async def test_an_answer_that_was_begun_again_is_a_new_message(provider: Provide
     played = await play(host, provider, "mid")
     assert played.frames.errors() == []
     texts = [line for line in played.described() if line.startswith("text")]
-    assert texts == ["text 1 Hel", "text 1 lo ", f"text 2 {''.join(TEXT)}"]
+    assert texts == [f"text 1 {TEXT[0]}", f"text 1 {TEXT[1]}", f"text 2 {''.join(TEXT)}"]
 
 
 @pytest.mark.parametrize("stop_at", STOPS)
@@ -158,7 +161,7 @@ class Said(sdk.Transport):
                 for each in self._lines:
                     self._send.send_nowait(each)
 
-    async def events(self) -> AsyncIterator[dict[str, Any]]:
+    async def read_messages(self) -> AsyncIterator[dict[str, Any]]:
         async for message in self._take:
             yield message
 

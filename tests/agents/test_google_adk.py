@@ -140,7 +140,7 @@ def scripted(*answers: list[Any]) -> Any:
 
 async def test_an_error_that_nobody_raises_is_a_failure(provider: Provider) -> None:
     blocked = models.LlmResponse(error_code="SAFETY", error_message="It was blocked")
-    model = scripted([said("Hel", partial=True), blocked])
+    model = scripted([said("Good", partial=True), blocked])
     played = await play(partial(host, model=model), provider, "ok")
     (error,) = played.frames.errors()
     assert (error.message, error.code) == ("It was blocked", "SAFETY")
@@ -150,26 +150,26 @@ async def test_an_error_that_nobody_raises_is_a_failure(provider: Provider) -> N
 
 async def test_what_a_model_raises_is_told_once_and_is_the_same_object(provider: Provider) -> None:
     broken = RuntimeError("the model broke")
-    model = scripted([said("Hel", partial=True), broken])
+    model = scripted([said("Good", partial=True), broken])
     played = await play(partial(host, model=model), provider, "ok")
     assert played.raised is broken
     assert [error.message for error in played.frames.errors()] == ["the model broke"]
 
 
 async def test_an_answer_that_is_cut_at_the_limit_is_no_failure(provider: Provider) -> None:
-    cut = said("Hello", error_code="MAX_TOKENS", finish_reason=types.FinishReason.MAX_TOKENS)
-    model = scripted([said("Hel", partial=True), cut])
+    cut = said("Good day", error_code="MAX_TOKENS", finish_reason=types.FinishReason.MAX_TOKENS)
+    model = scripted([said("Good", partial=True), cut])
     played = await play(partial(host, model=model), provider, "ok")
     assert played.frames.errors() == []
-    assert played.text() == "Hello"
+    assert played.text() == "Good day"
     assert "notice The answer was cut at the token limit" in played.described()
 
 
 async def test_a_whole_that_differs_from_its_pieces_is_a_new_message(provider: Provider) -> None:
-    model = scripted([said("Hel", partial=True), said("Good day", turn_complete=True)])
+    model = scripted([said("Bad", partial=True), said("Good day", turn_complete=True)])
     played = await play(partial(host, model=model), provider, "ok")
     texts = [line for line in played.described() if line.startswith("text")]
-    assert texts == ["text 1 Hel", "text 2 Good day"]
+    assert texts == ["text 1 Bad", "text 2 Good day"]
 
 
 async def test_an_answer_that_was_not_streamed_is_told(provider: Provider) -> None:
