@@ -167,6 +167,8 @@ async def turn(
                 yield event
     finally:
         with anyio.CancelScope(shield=True):
+            # One that comes when all is over finds nobody to stop.
+            await asyncio.gather(*stopping, return_exceptions=True)
             await link.close()
             await serving.close()
 

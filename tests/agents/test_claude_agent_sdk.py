@@ -80,7 +80,7 @@ async def client(stage: Stage) -> AsyncGenerator[Any, None]:
         async with aclosing(events(talk.receive_response())) as run:
             async for event in run:
                 yield event
-        await asyncio.gather(*stopping)
+        await asyncio.gather(*stopping, return_exceptions=True)
 
 
 AGENT = Agent("claude-agent-sdk", host)

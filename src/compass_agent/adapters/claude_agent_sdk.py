@@ -8,11 +8,11 @@ With `include_partial_messages=True` the words come as they are made.
 
 from __future__ import annotations
 
-__all__ = ("events",)
+__all__ = ("Adapter", "events")
 
 from typing import TYPE_CHECKING
 
-from compass_agent.adapters.claude_code import Adapter
+from compass_agent.adapters import claude_code
 from compass_agent.adapters.objects import text_of
 from compass_agent.adapters.sdk_stream import StreamRun, fields_of, is_kind, run_events
 from compass_agent.errors.foreign import attribute
@@ -46,10 +46,10 @@ def events(source: Source, secrets: Iterable[str] = ()) -> AsyncGenerator[InnerE
             What it raises goes on, the same object.
         secrets: Values that must not appear in failures and notices.
     """
-    return run_events(_Run(secrets), source)
+    return run_events(Adapter(secrets), source)
 
 
-class _Lines(Adapter):
+class _Lines(claude_code.Adapter):
     """The command's adapter, on the objects of lines."""
 
     def begin(self) -> list[InnerEvent]:
@@ -70,7 +70,13 @@ class _Lines(Adapter):
         return [*ended, *self._begin(), message]
 
 
-class _Run(StreamRun):
+class Adapter(StreamRun):
+    """Turns what it gives into inner events. Never raises.
+
+    Args:
+        secrets: Values that must not appear in failures and notices.
+    """
+
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__(secrets)
         self._lines = _Lines(self._secrets)
@@ -78,13 +84,16 @@ class _Run(StreamRun):
         self._complete = False
 
     def begin(self) -> list[InnerEvent]:
+        """Return the event of the run's start."""
         return self._lines.begin()
 
     def fail(self, error: Exception) -> list[InnerEvent]:
+        """Return the failure that the command told without a result."""
         del error
         return self._lines.left()
 
     def end(self) -> list[InnerEvent]:
+        """Return what was held back."""
         return self._lines.left()
 
     def _item(self, item: object) -> list[InnerEvent] | None:

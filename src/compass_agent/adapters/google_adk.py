@@ -7,7 +7,7 @@ With `RunConfig(streaming_mode=StreamingMode.SSE)` the words come as they are ma
 
 from __future__ import annotations
 
-__all__ = ("events",)
+__all__ = ("Adapter", "events")
 
 from typing import TYPE_CHECKING
 
@@ -39,10 +39,16 @@ def events(source: Source, secrets: Iterable[str] = ()) -> AsyncGenerator[InnerE
         source: What `runner.run_async(…)` gives. What it raises goes on, the same object.
         secrets: Values that must not appear in failures and notices.
     """
-    return run_events(_Run(secrets), source)
+    return run_events(Adapter(secrets), source)
 
 
-class _Run(StreamRun):
+class Adapter(StreamRun):
+    """Turns what it gives into inner events. Never raises.
+
+    Args:
+        secrets: Values that must not appear in failures and notices.
+    """
+
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__(secrets)
         self._author = ""

@@ -8,7 +8,7 @@ it is.
 
 from __future__ import annotations
 
-__all__ = ("STREAM", "events")
+__all__ = ("STREAM", "Adapter", "events")
 
 from types import MappingProxyType
 from typing import TYPE_CHECKING, get_args
@@ -56,10 +56,16 @@ def events(source: Source, secrets: Iterable[str] = ()) -> AsyncGenerator[InnerE
             object.
         secrets: Values that must not appear in failures and notices.
     """
-    return run_events(_Run(secrets), source)
+    return run_events(Adapter(secrets), source)
 
 
-class _Run(StreamRun):
+class Adapter(StreamRun):
+    """Turns what it gives into inner events. Never raises.
+
+    Args:
+        secrets: Values that must not appear in failures and notices.
+    """
+
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__(secrets)
         self._message_id = ""
