@@ -253,3 +253,100 @@ def test_a_failed_answer_that_is_asked_for_again_is_a_retry() -> None:
 def test_a_run_that_was_cancelled_is_told_as_stopped(result: dict[str, Any], last: str) -> None:
     adapter = openai_agents.Adapter()
     assert last in told([*adapter.begin(), *adapter.ended(result)])
+
+
+class Endless:
+    """A stream, and a run of openai-agents, that never ends by itself."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+        self.cancelled = 0
+
+    def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
+        return self
+
+    async def __anext__(self) -> dict[str, Any]:
+        return chunk({"content": "more"})
+
+    async def aclose(self) -> None:
+        self.closed += 1
+
+    def stream_events(self) -> Endless:
+        return self
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+
+@pytest.mark.parametrize(
+    ("events", "count"),
+    [(openai.events, 4), (anthropic.events, 3), (pydantic_ai.events, 2)],
+    ids=NAMES_OF_SDKS[:3],
+)
+async def test_a_stream_that_is_left_early_is_closed(
+    events: Callable[[Any], Any], count: int
+) -> None:
+    stream = Endless()
+    told = events(stream)
+    for _ in range(count):
+        await anext(told)
+    await told.aclose()
+    assert stream.closed == 1
+
+
+async def test_a_run_of_openai_agents_that_is_left_early_is_cancelled() -> None:
+    run = Endless()
+    told = openai_agents.events(run)
+    for _ in range(2):
+        await anext(told)
+    await told.aclose()
+    assert (run.cancelled, run.closed) == (1, 1)
+
+
+@pytest.mark.requirement("G-AGENT-3")
+async def test_what_a_run_of_openai_agents_raises_is_told_once_and_handed_on() -> None:
+    failure = RuntimeError("the run broke: response.failed")
+
+    class Failing(Endless):
+        async def stream(self) -> AsyncIterator[dict[str, Any]]:
+            error = {"code": "server_is_overloaded", "message": "Overloaded"}
+            yield agents_events("response.failed", response={"error": error})
+            raise failure
+
+        def stream_events(self) -> Any:
+            return self.stream()
+
+    with capture_frames() as frames, pytest.raises(RuntimeError) as raised:
+        async with open_session("s1") as session:
+            await session.drive(openai_agents.events(Failing()))
+    assert raised.value is failure
+    assert [(error.message, error.status) for error in frames.errors()] == [("Overloaded", 503)]
+
+
+def test_what_a_tool_of_pydantic_ai_adds_is_told_with_its_call() -> None:
+    adapter = pydantic_ai.Adapter()
+    call = {"tool_name": "edit", "tool_call_id": "c1", "args": '{"path": "a.txt"}'}
+    change = {"path": "a.txt", "oldText": "a", "newText": "b"}
+    result = {"part_kind": "tool-return", "tool_call_id": "c1", "outcome": "interrupted"}
+    stream: list[dict[str, Any]] = [
+        {"event_kind": "function_tool_call", "part": call},
+        {"event_kind": "custom", "name": "progress", "tool_call_id": "c1", "done": 1},
+        {"event_kind": "function_tool_result", "part": {**result, "metadata": change}},
+        {"event_kind": "custom", "name": "note", "tool_call_id": "c1"},
+        {"event_kind": "enqueued_messages", "messages": [{"parts": [{"content": "wait"}]}]},
+        {"event_kind": "agent_run_result"},
+    ]
+    events = adapter.begin() + [event for item in stream for event in adapter.feed(item)]
+    assert told(events)[1:] == [
+        "tool c1 IN_PROGRESS edit: a.txt",
+        'update c1 IN_PROGRESS progress: {"done":1}',
+        "update c1 FAILED",
+        "notice note",
+        "injection STEER",
+        "prompt 1 wait",
+        "state READY",
+    ]
+    mapper = EventMapper(now=lambda: 0)
+    frames = frames_of([frame for event in events for frame in mapper.map(event)])
+    (diff,) = (diff for frame in frames for diff in frame.typed_event.tool_call_update.diffs)
+    assert (diff.path, diff.old_text, diff.new_text) == ("a.txt", "a", "b")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from provider_server import TEXT, THOUGHT, Provider
 from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play, run_samples
 
+from compass_agent import open_session
 from compass_agent.adapters.openai import Run
+from compass_agent.testing import CapturedFrames, capture_frames
 
 openai: Any = import_module("openai")
 
@@ -103,6 +106,34 @@ async def test_failures_are_told_once_and_handed_on(agent: Agent, provider: Prov
 @pytest.mark.parametrize("stop_at", STOPS)
 async def test_a_stop_is_never_a_failure(agent: Agent, provider: Provider, stop_at: str) -> None:
     await check_stops(agent, provider, stop_at)
+
+
+def test_a_host_without_an_event_loop_tells_the_same(provider: Provider) -> None:
+    def told(scene: str) -> CapturedFrames:
+        url = f"{provider.url}/{scene}/v1"
+        with (
+            capture_frames() as frames,
+            suppress(openai.OpenAIError),
+            open_session("s1") as session,
+        ):
+            run, settings = Run(), {"api_key": "sk-x", "max_retries": 0, "base_url": url}
+            with openai.OpenAI(**settings) as host:
+                asked = [{"role": "user", "content": "hi"}]
+                for event in run.begin():
+                    session.feed(event)
+                stream = host.chat.completions.create(model="m", messages=asked, stream=True)
+                for item in stream:
+                    for event in run.feed(item):
+                        session.feed(event)
+                for event in run.end():
+                    session.feed(event)
+        return frames
+
+    assert told("ok").texts() == [*TEXT]
+    (refused,) = told("429").errors()
+    assert (refused.status, refused.retry_after_ms) == (429, 7000)
+    (cut,) = told("mid").errors()
+    assert (cut.status, cut.message) == (503, "Overloaded in the middle of the answer")
 
 
 def test_the_sample_works(provider: Provider) -> None:

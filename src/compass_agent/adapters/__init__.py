@@ -3,6 +3,9 @@
 One module for each kind, with a class `Adapter`: its `feed` takes chunks or objects and its `end`
 closes the stream; both return inner events and never raise. `detect` tells which adapter a stream
 needs, `adapter_for` makes one by name, or one that looks by itself.
+
+The modules of SDKs, such as `openai` and `pydantic_ai`, have a function `events` instead, which
+yields inner events for what the SDK gives. They import no SDK.
 """
 
 from __future__ import annotations
