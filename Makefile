@@ -11,9 +11,10 @@ AGENT_SDKS := openai anthropic pydantic-ai openai-agents claude-agent-sdk langgr
 # What the tests of one need beside it: the libraries of the providers that it asks.
 EXTRAS_pydantic-ai := --extra openai --extra anthropic
 EXTRAS_langgraph := --group agents-langgraph
+SPHINX := --quiet --fail-on-warning --keep-going --nitpicky -c docs -d build/doctrees
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo demo-cluster test test-all test-agents bench check lint types imports ledger proto-gen proto-check proto-lint fmt lock lock-agents clean
+.PHONY: help setup setup-run demo demo-cluster test test-all test-agents bench bench-page check docs lint types imports ledger proto-gen proto-check proto-lint fmt lock lock-agents clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,7 +60,17 @@ test-agent-%: $(VENV)-agents/%/stamp
 bench: $(VENV)/dev.stamp ## Measure, each figure as a ratio against its floor in the same run
 	PYTHONPATH=tests $(BIN)/python tests/bench/bench.py
 
-check: lint types imports ledger proto-check proto-lint ## Run every check that is no test
+bench-page: $(VENV)/dev.stamp ## Measure, and write docs/performance.md from it
+	@mkdir -p build
+	-PYTHONPATH=tests $(BIN)/python tests/bench/bench.py --json build/bench.json
+	PYTHONPATH=tests $(BIN)/python tests/bench/page.py build/bench.json
+
+check: lint types imports ledger proto-check proto-lint docs ## Run every check that is no test
+
+docs: $(VENV)/dev.stamp ## Make the documents a site in build/site, strictly, and run its examples
+	$(BIN)/python -m sphinx $(SPHINX) . build/site
+	$(BIN)/python -m sphinx $(SPHINX) -b doctest . build/doctest
+	@echo build/site/index.html
 
 lint: $(VENV)/dev.stamp ## Style, format, spelling
 	$(BIN)/ruff check .

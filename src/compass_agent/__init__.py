@@ -1,5 +1,7 @@
 """Compass shows whoever tails an agent session what went wrong.
 
+::
+
     from compass_agent import open_session
 
     async with open_session("s1") as session:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import os
+import platform
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -109,7 +111,7 @@ ROWS: dict[str, Callable[[], list[Row]]] = {
 def main() -> int:
     """Measure, print the table; return the exit status."""
     parser = argparse.ArgumentParser(description="Measure against floors of the same run.")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there as well")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of {', '.join(ROWS)}; all")
     options = parser.parse_args()
     unknown = set(options.rows) - set(ROWS)
@@ -122,8 +124,18 @@ def main() -> int:
             rows.append(row)
             _print(row)
     if options.json is not None:
-        options.json.write_text(json.dumps([dataclasses.asdict(row) for row in rows], indent=2))
+        told = {"machine": _machine(), "rows": [dataclasses.asdict(row) for row in rows]}
+        options.json.write_text(json.dumps(told, indent=2), "utf-8")
     return int(not all(row.met for row in rows))
+
+
+def _machine() -> dict[str, object]:
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processors": os.cpu_count(),
+        "python": platform.python_version(),
+        "load": round(os.getloadavg()[1], 1),
+    }
 
 
 def _print(row: Row) -> None:

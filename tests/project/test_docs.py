@@ -6,7 +6,8 @@ Fenced blocks have these kinds, and no shell kind besides:
                  holds a copy of tests/data; a command that ends in `# exit N` ends with status N,
                  any other with 0; what stands between commands is sample output. `make TARGET` is
                  not run, its target is looked up; lines that begin with NOT_RUN are not run.
-    ```python    a whole program; runs in a process of its own, in a folder like that.
+    ```python    a whole program; runs in a process of its own, in a folder like that. One that
+                 begins with `# NAME.py` is there under that name for the page's commands.
     ```text      anything else that is to be read only.
 """
 
@@ -37,6 +38,7 @@ KINDS = {"console", "python", "text", "proto", "json", "toml", "yaml", "mermaid"
 # What a document may tell a reader to do and a test may not: it needs the network or a checkout.
 NOT_RUN = ("git ", "cd ", "pip install ", "python3 -m venv ", ".ci/run", "HYPOTHESIS_PROFILE=")
 BLOCK = re.compile(r"^```(?P<kind>\w*)[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"# (\w+\.py)\n")
 SECONDS = 50
 
 
@@ -104,6 +106,9 @@ def run(command: list[str], folder: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_do_what_they_say(page: str, workplace: Path) -> None:
+    for program in blocks(page, "python"):
+        if name := NAMED.match(program):
+            (workplace / name[1]).write_text(program, "utf-8")
     script = ["trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", "status=0"]
     for command in commands(page):
         if command.text.startswith(("make", *NOT_RUN)):

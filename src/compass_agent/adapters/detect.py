@@ -54,6 +54,10 @@ def detect(line: object) -> str | None:
 
     Args:
         line: One line as text or bytes, or the object that JSON made of it.
+
+    >>> from compass_agent.adapters import detect
+    >>> detect('{"type": "agent_start"}')
+    'pi'
     """
     event = _parsed(line)
     kind = event.get("type")

@@ -1,5 +1,7 @@
 """Tail a session at a hub, as whoever writes a subscriber in plain Python does.
 
+::
+
     async for item in tail("unix:", "fix-1"):
         match item:
             case Frame(kind="session_error"):

@@ -66,12 +66,12 @@ class Frame(FrameItem):
 
     @property
     def event(self) -> SessionEvent | None:
-        """What happened; None: the frame is a transition alone."""
+        """What happened, or None when the frame is a transition alone."""
         return self.decoded.typed_event
 
     @property
     def state(self) -> AgentSessionState:
-        """The new state; UNSPECIFIED: no transition."""
+        """The new state, or UNSPECIFIED when there is no transition."""
         return self.decoded.state
 
     @property
@@ -91,7 +91,7 @@ class Frame(FrameItem):
 
     @property
     def cursor(self) -> Cursor | None:
-        """The place behind which a tail goes on; None: the frame is late, and moves none."""
+        """The place behind which a tail goes on, or None when the frame is late, and moves none."""
         return None if self.late else Cursor(self.epoch, self.seq)
 
 

@@ -115,7 +115,7 @@ class Tail:
 
     @property
     def cursor(self) -> Cursor | None:
-        """The place behind what was yielded; None: nothing was. `str(cursor)` can be kept."""
+        """The place behind what was yielded, None before that. `str(cursor)` can be kept."""
         return self._resume.cursor
 
     def __aiter__(self) -> Tail:

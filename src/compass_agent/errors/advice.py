@@ -5,7 +5,7 @@ Pure: it is worked out from the failure alone, the same for every reader, and is
 
 from __future__ import annotations
 
-__all__ = ("Advice", "advise")
+__all__ = ("ALL_ADVICE", "Advice", "advise")
 
 import re
 from dataclasses import dataclass
@@ -352,9 +352,17 @@ _UNKNOWN = Advice(
     guidance="The message says what is known. Trying again may help.",
 )
 
+ALL_ADVICE = (*(advice for _, advice in _RULES), _UNKNOWN)
+"""All that `advise` ever returns, in the order in which it looks."""
+
 
 def advise(failure: FailureDetail) -> Advice:
-    """Return what to make of `failure`. The first rule that fits counts."""
+    """Return what to make of `failure`. The first rule that fits counts.
+
+    >>> from compass_agent.errors import advise, describe_failure
+    >>> advise(describe_failure(ConnectionRefusedError())).title
+    'Connection lost'
+    """
     facts = _Facts(
         status=failure.status,
         code=_NOT_ALPHANUMERIC.sub("", (failure.code or "").lower()),

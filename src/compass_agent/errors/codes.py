@@ -148,6 +148,11 @@ class OperationError(Exception):
     Attributes:
         code: One of the nine.
         retry_after_s: Seconds to wait before trying again, when known.
+
+    >>> from compass_agent.errors import OperationError
+    >>> error = OperationError("not_found")
+    >>> str(error), error.exit_status, error.retryable
+    ('There is no such session.', 4, False)
     """
 
     def __init__(self, code: ErrorCode | str, *, retry_after_s: float | None = None) -> None:

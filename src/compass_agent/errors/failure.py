@@ -85,6 +85,11 @@ def describe_failure(x: object, secrets: Iterable[str] = ()) -> FailureDetail:
         x: An exception; a mapping with `status`, `headers`, `body`, `transport` (and perhaps `now`)
             that is an answer; a mapping or list that is a body; a text, as agents give it.
         secrets: Values that must not appear in the result.
+
+    >>> from compass_agent.errors import describe_failure
+    >>> told = describe_failure("429 Rate limit reached. Try again in 9.816s")
+    >>> told.message, told.status, told.retry_after_s
+    ('Rate limit reached. Try again in 9.816s', 429, 9.816)
     """
     secrets = tuple(secrets)
     try:

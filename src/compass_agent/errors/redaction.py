@@ -143,6 +143,10 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     Args:
         text: Any text.
         secrets: Values that must never appear; those under four characters are ignored.
+
+    >>> from compass_agent.errors import redact
+    >>> redact("curl -H 'Authorization: Bearer abc123456'")
+    "curl -H 'Authorization: Bearer [redacted]'"
     """
     values = {secret for secret in secrets if len(secret) >= _SHORTEST_SECRET}
     for value in sorted(values, key=len, reverse=True):

@@ -74,6 +74,10 @@ def retry_after_seconds(
         body: The body: text, bytes, or what JSON made of it.
         now: The moment of the answer, for hints that name a moment: a datetime, epoch seconds, or
             one of both as text. Without it the answer's Date counts, else the clock.
+
+    >>> from compass_agent.errors import retry_after_seconds
+    >>> retry_after_seconds({"Retry-After": "30"})
+    30.0
     """
     fields = header_fields(headers)
     value = _value(body)

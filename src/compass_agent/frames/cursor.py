@@ -22,6 +22,10 @@ class Cursor:
     Attributes:
         epoch: 16 lower-case hex digits.
         seq: 0 (nothing of the epoch was read) to 2**64 - 1.
+
+    >>> from compass_agent.frames import Cursor
+    >>> str(Cursor.parse("0123456789abcdef-42"))
+    '0123456789abcdef-42'
     """
 
     epoch: str

@@ -108,7 +108,7 @@ class Session:
 
     @property
     def enabled(self) -> bool:
-        """Whether anything is recorded: not with `COMPASS_OFF=1`."""
+        """Whether anything is recorded. Nothing is with `COMPASS_OFF=1`."""
         return self._enabled
 
     @property

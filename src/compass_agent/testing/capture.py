@@ -122,7 +122,8 @@ def capture_frames() -> Generator[CapturedFrames]:
     It holds for all threads of the process. Blocks may stand in each other; the inner one gets the
     frames. Sessions that were opened before go on as they were.
 
-    Example:
+    As a test has it::
+
         with capture_frames() as frames:
             run_my_agent()          # calls open_session somewhere
         assert frames.states()[-1] == "ERRORED"

@@ -39,6 +39,10 @@ def neutralise(text: str, *, ascii_only: bool = False) -> str:
     Args:
         text: Text that was written by someone else.
         ascii_only: Show C0 characters as code points too; other text stays as it is.
+
+    >>> from compass_agent.view import neutralise
+    >>> neutralise("a\u202eb", ascii_only=True)
+    'a<U+202E>b'
     """
     if text.isascii() and (text.isprintable() or text.translate(_WITHOUT_BREAKS).isprintable()):
         return text
