@@ -19,6 +19,7 @@ __all__ = ("TEXT", "THOUGHT", "Provider")
 import json
 import select
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, ClassVar
@@ -83,6 +84,10 @@ class Provider:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     provider: ClassVar[Provider]
+
+    def handle(self) -> None:
+        with suppress(ConnectionResetError):  # the client hung up between two requests
+            super().handle()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
         """Say nothing."""

@@ -5,7 +5,7 @@ await session.drive(events(Runner.run_streamed(agent, "…")))
 
 from __future__ import annotations
 
-__all__ = ("Adapter", "events")
+__all__ = ("Adapter", "StreamedRun", "events")
 
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Protocol
