@@ -7,9 +7,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 BREAKING_BASE = $(shell git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null || git log --diff-filter=A --format=%H -- proto/compass/v1/compass.proto | tail -1)
 TEST_WORKERS ?= auto
 # The SDKs that have an adapter; each is tested in an environment of its own.
-AGENT_SDKS := openai anthropic pydantic-ai openai-agents
+AGENT_SDKS := openai anthropic pydantic-ai openai-agents claude-agent-sdk langgraph google-adk acp
 # What the tests of one need beside it: the libraries of the providers that it asks.
 EXTRAS_pydantic-ai := --extra openai --extra anthropic
+EXTRAS_langgraph := --group agents-langgraph
 SPHINX := --quiet --fail-on-warning --keep-going --nitpicky -c docs -d build/doctrees
 
 .DEFAULT_GOAL := help

@@ -59,7 +59,12 @@ def test_a_stream_that_was_made_is_safe_and_takes_sessions(safe: tuple[NatsServe
         finally:
             await log.aclose()
 
-    assert anyio.run(kept) == ["p1", "gap 2-3 retention", "t4"]
+    # Whether its writer is taken for dead by now depends on how long all this took.
+    assert [word for word in anyio.run(kept) if not word.startswith("state")] == [
+        "p1",
+        "gap 2-3 retention",
+        "t4",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,260 @@
+"""langgraph: a run of a graph.
+
+    await session.drive(events(graph.astream(input, **STREAM)))
+
+A node's own data (`get_stream_writer()`) is a notice, unless it is an inner event: that is told as
+it is.
+"""
+
+from __future__ import annotations
+
+__all__ = ("STREAM", "Adapter", "events")
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, get_args
+
+from compass_agent.adapters.objects import text_of, title_of
+from compass_agent.adapters.sdk_stream import StreamRun, is_kind, run_events
+from compass_agent.adapters.texts import excerpt
+from compass_agent.errors.foreign import attribute
+from compass_agent.errors.shapes import as_list, as_object, is_list, is_object
+from compass_agent.events.classes import (
+    InnerEvent,
+    Noticed,
+    PlanChanged,
+    PlanEntry,
+    ToolUpdated,
+)
+from compass_agent.events.readable import readable_text
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterable, Mapping
+    from typing import TypeGuard
+
+    from compass_agent.adapters.sources import Source
+
+STREAM: Mapping[str, object] = MappingProxyType(
+    {
+        "stream_mode": ("messages", "tools", "updates", "custom"),
+        "version": "v2",
+        "subgraphs": True,
+    }
+)
+"""How `astream` is to be called: `graph.astream(input, **STREAM)`."""
+
+_CLASSES = frozenset[object](get_args(InnerEvent))
+_PLANS = ("write_todos", "todo_write", "TodoWrite")
+_REASONS = {"length": "length", "max_tokens": "length", "MAX_TOKENS": "length"}
+_PAUSED = "It waits for an answer, and begins anew then"
+
+
+def events(source: Source, secrets: Iterable[str] = ()) -> AsyncGenerator[InnerEvent, None]:
+    """Return the events of a run.
+
+    Args:
+        source: What `graph.astream(input, **STREAM)` gives. What it raises goes on, the same
+            object.
+        secrets: Values that must not appear in failures and notices.
+    """
+    return run_events(Adapter(secrets), source)
+
+
+class Adapter(StreamRun):
+    """Turns what it gives into inner events. Never raises.
+
+    Args:
+        secrets: Values that must not appear in failures and notices.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        super().__init__(secrets)
+        self._message_id = ""
+        self._reason = "stop"
+        self._outputs: dict[str, str] = {}
+        self._done: set[str] = set()
+        self._interrupts: dict[str, None] = {}
+
+    def end(self) -> list[InnerEvent]:
+        """An iterator that ends without an exception is this SDK's mark of success."""
+        events = self._close_message()
+        for call in list(self._tools) if self._interrupts else ():
+            events += self._end_tool(call, _PAUSED, failed=True)
+        return self._cleaned([*events, *self._succeed()])
+
+    def _item(self, item: object) -> list[InnerEvent] | None:
+        part = as_object(item)
+        data = part.get("data")
+        match part.get("type"):
+            case "messages":
+                message = as_list(data)[0] if as_list(data) else None
+                return self._message(message)
+            case "tools":
+                return self._tool(as_object(data))
+            case "updates":
+                return self._update(as_object(data))
+            case "custom":
+                return self._custom(data)
+            case "values" | "tasks" | "checkpoints" | "debug":
+                return []
+            case _:
+                return None
+
+    # Words.
+
+    def _message(self, message: object) -> list[InnerEvent]:
+        if is_kind(message, "ToolMessage"):
+            return self._tool_message(message)
+        if not is_kind(message, "AIMessage", "AIMessageChunk"):
+            return []
+        name = attribute(message, "id")
+        name = name if isinstance(name, str) else ""
+        events: list[InnerEvent] = []
+        if name != self._message_id or not name:
+            events += [*self._close_message(), *self._start_message()]
+            self._message_id = name
+        for index, (kind, text) in enumerate(_texts(message)):
+            events += self._delta(text, index, thinking=kind == "thinking") if text else []
+        # A message that only calls tools is not an empty answer.
+        if as_list(attribute(message, "tool_call_chunks")) or as_list(
+            attribute(message, "tool_calls")
+        ):
+            self._message_has_content = True
+        self._reason = _reason_of(message) or self._reason
+        chunk = is_kind(message, "AIMessageChunk")
+        if not chunk or attribute(message, "chunk_position") == "last":
+            events += self._close_message()
+        return events
+
+    def _close_message(self) -> list[InnerEvent]:
+        reason, self._reason = self._reason, "stop"
+        return self._end_message(reason)
+
+    # Tools.
+
+    def _tool(self, data: Mapping[str, object]) -> list[InnerEvent]:
+        call = text_of(data, "tool_call_id")
+        match data.get("event"):
+            case "tool-started":
+                return self._started(call, data)
+            case "tool-output-delta":
+                delta = readable_text(data.get("delta"))
+                whole = self._outputs[call] = self._outputs.get(call, "") + delta
+                return [ToolUpdated(call, whole)]
+            case "tool-finished":
+                return self._finished(call, data.get("output"))
+            case "tool-error":
+                return self._ended(call, {"text": text_of(data, "message")}, failed=True)
+            case _:
+                return []
+
+    def _started(self, call: str, data: Mapping[str, object]) -> list[InnerEvent]:
+        name, arguments = text_of(data, "tool_name"), as_object(data.get("input"))
+        self._done.discard(call)
+        events = [
+            *self._close_message(),
+            *self._start_tool(call, name, title_of(name or "tool", arguments)),
+        ]
+        if name in _PLANS and (entries := _plan(arguments)):
+            events.append(PlanChanged(entries))
+        return events
+
+    def _finished(self, call: str, output: object) -> list[InnerEvent]:
+        if is_kind(output, "ToolMessage"):
+            return self._tool_message(output)
+        # A tool may answer with a command for the graph, which holds its message.
+        for message in as_list(as_object(attribute(output, "update")).get("messages")):
+            if attribute(message, "tool_call_id") == call:
+                return self._tool_message(message)
+        return self._ended(call, output, failed=False)
+
+    def _tool_message(self, message: object) -> list[InnerEvent]:
+        call = attribute(message, "tool_call_id")
+        if not isinstance(call, str) or call in self._done:
+            return []
+        result: dict[str, object] = {"content": attribute(message, "content")}
+        artifact = attribute(message, "artifact")
+        if is_object(artifact):
+            result["details"] = artifact
+        events: list[InnerEvent] = []
+        if call not in self._tools:
+            # A node of the host's own called the tool: only its result is told.
+            name = attribute(message, "name")
+            name = name if isinstance(name, str) and name else "tool"
+            events = [*self._close_message(), *self._start_tool(call, name, name)]
+        failed = attribute(message, "status") == "error"
+        return events + self._ended(call, result, failed=failed)
+
+    def _ended(self, call: str, result: object, *, failed: bool) -> list[InnerEvent]:
+        self._done.add(call)
+        self._outputs.pop(call, None)
+        return self._end_tool(call, result, failed=failed)
+
+    # All else.
+
+    def _update(self, data: Mapping[str, object]) -> list[InnerEvent]:
+        events: list[InnerEvent] = []
+        for interrupt in as_list(data.get("__interrupt__")):
+            name = attribute(interrupt, "id")
+            key = name if isinstance(name, str) else str(len(self._interrupts))
+            if key in self._interrupts:
+                # Told by the graph within, and again by the one around it.
+                continue
+            self._interrupts[key] = None
+            asked = excerpt(readable_text(attribute(interrupt, "value")), self._secrets)
+            events.append(Noticed(f"Waits for an answer: {asked}"))
+        return events
+
+    def _custom(self, data: object) -> list[InnerEvent]:
+        if _is_event(data):
+            return [data]
+        text = excerpt(readable_text(data), self._secrets)
+        return [Noticed(text)] if text else []
+
+
+def _is_event(value: object) -> TypeGuard[InnerEvent]:
+    return type(value) in _CLASSES
+
+
+def _texts(message: object) -> Iterable[tuple[str, str]]:
+    """Yield the kind and the text of each piece of a message."""
+    extra = as_object(attribute(message, "additional_kwargs"))
+    if thought := text_of(extra, "reasoning_content"):
+        yield "thinking", thought
+    content = attribute(message, "content")
+    for block in [content] if isinstance(content, str) else as_list(content):
+        if isinstance(block, str):
+            yield "text", block
+            continue
+        value = as_object(block)
+        match text_of(value, "type"):
+            case "text":
+                yield "text", text_of(value, "text")
+            case "thinking":
+                yield "thinking", text_of(value, "thinking")
+            case "reasoning":
+                yield "thinking", text_of(value, "reasoning") or _summary(value)
+            case _:
+                pass
+
+
+def _summary(block: Mapping[str, object]) -> str:
+    parts = block.get("summary")
+    return "\n".join(text_of(as_object(part), "text") for part in as_list(parts))
+
+
+def _reason_of(message: object) -> str:
+    told = as_object(attribute(message, "response_metadata"))
+    reason = text_of(told, "finish_reason") or text_of(told, "stop_reason")
+    if as_list(attribute(message, "tool_calls")):
+        return "toolUse"
+    return _REASONS.get(reason, "")
+
+
+def _plan(arguments: Mapping[str, object]) -> tuple[PlanEntry, ...]:
+    todos = arguments.get("todos")
+    entries = (as_object(todo) for todo in todos) if is_list(todos) else ()
+    return tuple(
+        PlanEntry(text_of(entry, "content"), text_of(entry, "status"))
+        for entry in entries
+        if text_of(entry, "content")
+    )

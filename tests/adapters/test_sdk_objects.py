@@ -1,0 +1,198 @@
+"""Adapters of SDKs on objects that look like theirs: what the real ones say too rarely."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compass_agent import open_session
+from compass_agent.adapters import claude_agent_sdk, google_adk, langgraph
+from compass_agent.adapters.acp_updates import UpdateReader
+from compass_agent.adapters.sdk_stream import StreamRun
+from compass_agent.events import InnerEvent
+from compass_agent.mapping import EventMapper
+from compass_agent.testing import capture_frames, check_events
+from reading_frames import described, frames_of
+
+CLASSES = [
+    *("AIMessage", "AIMessageChunk", "AssistantMessage", "Event", "RateLimitEvent"),
+    *("ResultMessage", "StreamEvent", "SystemMessage", "TextBlock", "ToolMessage"),
+    *("ToolResultBlock", "ToolUseBlock", "UserMessage"),
+]
+WORDS = [
+    *("messages", "tools", "updates", "custom", "tool-started", "tool-finished", "tool-error"),
+    *("tool_call", "tool_call_update", "plan", "agent_message_chunk", "completed", "diff"),
+    *("assistant", "text", "thinking", "message_start", "message_stop", "content_block_delta"),
+]
+NAMES = [
+    *("type", "data", "event", "content", "parts", "text", "thought", "function_call", "id"),
+    *("function_response", "response", "error_code", "partial", "actions", "args", "name"),
+    *("tool_call_id", "tool_use_id", "tool_use_result", "message_id", "input", "is_error"),
+    *("sessionUpdate", "toolCallId", "status", "entries", "rawOutput", "delta", "index"),
+    *("__interrupt__", "output", "long_running_tool_ids", "subtype", "result", "errors"),
+]
+MAKERS: list[Callable[[], StreamRun]] = [
+    claude_agent_sdk.Adapter,
+    langgraph.Adapter,
+    google_adk.Adapter,
+    lambda: UpdateReader(["hi"]),
+]
+IDS = ["claude-agent-sdk", "langgraph", "google-adk", "acp"]
+
+
+def thing(name: str, /, **fields: Any) -> Any:
+    """Return an object whose class has this name."""
+    return type(name, (SimpleNamespace,), {})(**fields)
+
+
+leaves = st.none() | st.booleans() | st.integers() | st.text(max_size=4) | st.sampled_from(WORDS)
+values = st.recursive(
+    leaves,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(NAMES), inner, max_size=5)
+        | st.tuples(
+            st.sampled_from(CLASSES), st.dictionaries(st.sampled_from(NAMES), inner, max_size=5)
+        ).map(lambda made: thing(made[0], **made[1]))
+    ),
+    max_leaves=14,
+)
+
+
+@pytest.mark.requirement("G-AGENT-3")
+@pytest.mark.parametrize("make", MAKERS, ids=IDS)
+@given(stream=st.lists(values, max_size=6))
+def test_nothing_that_an_sdk_gives_stops_its_stream(
+    make: Callable[[], StreamRun], stream: list[Any]
+) -> None:
+    run, mapper = make(), EventMapper(now=lambda: 0)
+    events = [event for item in stream for event in run.feed(item)]
+    for event in [*run.begin(), *events, *run.end()]:
+        frames_of(mapper.map(event))
+
+
+def told(run: StreamRun, *items: object) -> list[str]:
+    """Return what readers see of a run that gives `items`, and ends."""
+    events: list[InnerEvent] = run.begin()
+    for item in items:
+        events += run.feed(item)
+    events += run.end()
+    check_events(events)
+    mapper = EventMapper(now=lambda: 0)
+    return described(frame for event in events for frame in mapper.map(event))
+
+
+def chunk(text: object, name: str = "m1", **fields: Any) -> dict[str, Any]:
+    message = thing("AIMessageChunk", content=text, id=name, **fields)
+    return {"type": "messages", "ns": (), "data": (message, {})}
+
+
+def test_thoughts_of_a_graph_come_in_any_of_their_shapes() -> None:
+    shapes = [
+        [{"type": "reasoning", "reasoning": "one"}],
+        [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "two"}]}],
+        [{"type": "thinking", "thinking": "three"}, {"type": "text", "text": "said"}],
+    ]
+    assert told(langgraph.Adapter(), *map(chunk, shapes))[1:-1] == [
+        "thinking 1 one",
+        "thinking 1 two",
+        "thinking 1 three",
+        "text 1 said",
+    ]
+
+
+def test_a_change_that_a_tool_of_a_graph_made_is_told() -> None:
+    artifact = {"path": "a.txt", "oldText": "a", "newText": "b"}
+    fields = {"content": "done", "artifact": artifact, "status": "success", "name": "edit"}
+    message = thing("ToolMessage", tool_call_id="c1", **fields)
+    run, mapper = langgraph.Adapter(), EventMapper(now=lambda: 0)
+    events = run.feed({"type": "messages", "data": (message, None)})
+    frames = [frame for event in events for frame in frames_of(mapper.map(event))]
+    (diff,) = frames[-1].typed_event.tool_call_update.diffs
+    assert (diff.path, diff.old_text, diff.new_text) == ("a.txt", "a", "b")
+
+
+def test_the_plan_that_a_tool_of_a_graph_takes_is_told() -> None:
+    todos = [{"content": "Look", "status": "in_progress"}, {"content": "Tell", "status": "pending"}]
+    data = {"event": "tool-started", "tool_call_id": "c1", "tool_name": "write_todos"}
+    item = {"type": "tools", "data": {**data, "input": {"todos": todos}}}
+    done = {"event": "tool-finished", "tool_call_id": "c1", "output": "ok"}
+    assert told(langgraph.Adapter(), item, {"type": "tools", "data": done})[2:-1] == [
+        "plan IN_PROGRESS Look, PENDING Tell",
+        "update c1 COMPLETED ok",
+    ]
+
+
+def event(**fields: Any) -> Any:
+    """Return an event of google-adk."""
+    final = fields.pop("final", True)
+    return thing("Event", author="agent", is_final_response=lambda: final, **fields)
+
+
+def test_what_google_adk_hands_over_is_told() -> None:
+    actions = SimpleNamespace(transfer_to_agent="writer", artifact_delta={"a.txt": 2})
+    lines = told(google_adk.Adapter(), event(actions=actions))
+    assert lines[1:3] == ["notice Handed over to writer", "notice Artifact a.txt, version 2"]
+
+
+def test_an_error_after_which_google_adk_goes_on_is_no_failure() -> None:
+    said = SimpleNamespace(parts=[SimpleNamespace(text="Good day")])
+    broken = event(error_code="UNAVAILABLE", error_message="Overloaded")
+    assert told(google_adk.Adapter(), broken, event(content=said))[1:] == [
+        "notice The work goes on after a failure: Overloaded",
+        "text 1 Good day",
+        "state READY",
+    ]
+
+
+async def test_an_invocation_that_ends_in_the_middle_has_failed() -> None:
+    async def cut() -> AsyncGenerator[Any, None]:
+        part = SimpleNamespace(parts=[SimpleNamespace(text="Good")])
+        yield event(content=part, partial=True, final=False)
+
+    with capture_frames() as frames:
+        async with open_session("s1") as session:
+            await session.drive(google_adk.events(cut()))
+    assert [error.code for error in frames.errors()] == ["adapter.no_terminal"]
+
+
+async def test_what_a_command_said_before_it_died_is_the_failure() -> None:
+    died = RuntimeError("Command failed with exit code 1")
+
+    async def dying() -> AsyncGenerator[Any, None]:
+        text = thing("TextBlock", text="API Error: Request rejected (429) · Slow down")
+        yield thing("AssistantMessage", content=[text], error="rate_limit", model="<synthetic>")
+        raise died
+
+    with capture_frames() as frames, pytest.raises(RuntimeError) as raised:
+        async with open_session("s1") as session:
+            await session.drive(claude_agent_sdk.events(dying()))
+    assert raised.value is died
+    assert [(error.message, error.status) for error in frames.errors()] == [("Slow down", 429)]
+
+
+def test_what_others_put_into_a_turn_of_claude_is_told() -> None:
+    begin = thing("StreamEvent", event={"type": "message_start", "message": {"id": "m1"}})
+    news = thing("UserMessage", content="The build is done", origin={"kind": "task-notification"})
+    lines = told(claude_agent_sdk.Adapter(), begin, news, thing("ResultMessage", is_error=False))
+    assert "injection STEER" in lines
+    assert "prompt 2 The build is done" in lines
+
+
+def update(kind: str, **fields: Any) -> dict[str, Any]:
+    return {"sessionUpdate": kind, **fields}
+
+
+def test_a_tool_call_of_acp_without_a_start_has_one() -> None:
+    done = update("tool_call_update", toolCallId="c1", status="failed", rawOutput={"text": "no"})
+    reader = UpdateReader(["hi"])
+    events = [*reader.begin(), *reader.feed(done), *reader.feed(done), *reader.finish("end_turn")]
+    check_events(events)
+    mapper = EventMapper(now=lambda: 0)
+    lines = described(frame for each in events for frame in mapper.map(each))
+    assert lines[2:-1] == ["tool c1 IN_PROGRESS c1", "update c1 FAILED no"]
