@@ -16,6 +16,7 @@ from compass_agent.log.memory_epoch import MemoryEpoch, MemorySession
 from compass_agent.log.reading import View
 from compass_agent.log.retention import KeptSession, Pruned, Retention, expired, oldest_first
 from compass_agent.log.rules import (
+    bytes_of,
     check_epoch,
     close_head,
     decide,
@@ -194,7 +195,7 @@ class MemoryLog:
 
     def _keep_small(self, batch: Batch, now_ms: int) -> tuple[str, ...]:
         """Do what is due behind an append; return the sessions that are gone. Locked."""
-        size = sum(len(data) for _, data in batch.trace)
+        size = bytes_of(batch.trace)
         due = self._schedule.appended(batch.session, len(batch.trace), size, now_ms)
         if Due.TEND in due:
             return self._prune(self.retention, now_ms).removed

@@ -9,6 +9,7 @@ __all__ = (
     "LEASE_MS",
     "Applied",
     "Frames",
+    "bytes_of",
     "check_epoch",
     "close_head",
     "decide",
@@ -20,6 +21,8 @@ __all__ = (
 
 import re
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from operator import itemgetter, lt
 from typing import TYPE_CHECKING
 
 from compass_agent.errors.codes import ErrorCode, OperationError
@@ -35,7 +38,7 @@ from compass_agent.log.read import SessionSummary
 from compass_agent.wire import Answer, GapReason, SessionMeta, decode_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from compass_agent.frames import SessionFrame
     from compass_agent.wire import Batch
@@ -50,6 +53,10 @@ _EPOCH = re.compile(r"[0-9a-f]{16}", re.ASCII)
 
 Frames = list[tuple[int, bytes]]
 """Places and encoded frames, ascending."""
+
+# Batches are long: a pass over one is made without a step of Python's for each frame.
+_SEQ: Callable[[tuple[int, bytes]], int] = itemgetter(0)
+_DATA: Callable[[tuple[int, bytes]], bytes] = itemgetter(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +135,7 @@ def decide(head: EpochHead, batch: Batch, now_ms: int) -> Applied:
     is taken. A sealed epoch takes no trace; an epoch that ended takes nothing.
     """
     priority = [frame for frame in batch.priority if frame[0] > head.last_priority]
-    trace = [frame for frame in batch.trace if frame[0] > head.through] if head.open else []
+    trace = _above(batch.trace, head.through) if head.open else []
     told = _told_before(head, batch, priority, trace)
     if told is not None:
         return Applied(told)
@@ -148,6 +155,18 @@ def decide(head: EpochHead, batch: Batch, now_ms: int) -> Applied:
     after = replace(after, told=(*after.told[1 - _REMEMBERED :], answer))
     behind = head.sealed or (bool(priority) and priority[0][0] <= head.through)
     return Applied(answer, after, priority, trace, behind)
+
+
+def bytes_of(frames: Iterable[tuple[int, bytes]]) -> int:
+    """Return how many bytes the frames have together."""
+    return sum(map(len, map(_DATA, frames)))
+
+
+def _above(frames: Frames, place: int) -> Frames:
+    """Return those of the frames, which ascend, that stand above `place`."""
+    if frames and frames[0][0] > place:
+        return frames
+    return [frame for frame in frames if frame[0] > place]
 
 
 def _told_before(head: EpochHead, batch: Batch, priority: Frames, trace: Frames) -> Answer | None:
@@ -221,12 +240,10 @@ def _well_formed(head: EpochHead, batch: Batch, priority: Frames) -> bool:
 
 
 def _ascends(frames: Sequence[tuple[int, bytes]]) -> bool:
-    last = 0
-    for seq, _ in frames:
-        if seq <= last:
-            return False
-        last = seq
-    return last <= FOREVER
+    if not frames:
+        return True
+    seqs = [*map(_SEQ, frames)]
+    return seqs[0] > 0 and seqs[-1] <= FOREVER and all(map(lt, seqs, islice(seqs, 1, None)))
 
 
 def _after(

@@ -28,7 +28,7 @@ from compass_agent.log.retention import (
     oldest_first,
     over_since,
 )
-from compass_agent.log.rules import summarise
+from compass_agent.log.rules import bytes_of, summarise
 from compass_agent.log.schedule import Due, Schedule
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Keeper:
     def appended(self, batch: Batch) -> bool:
         """Tell whether `tend` is due behind an append."""
         weighs = self._retention.trace_bytes is not None
-        size = sum([len(data) for _, data in batch.trace]) if weighs else 0
+        size = bytes_of(batch.trace) if weighs else 0
         now_ms = self._store.now_ms()
         due = self._schedule.appended(batch.session, len(batch.trace), size, now_ms)
         self._due |= due

@@ -167,8 +167,9 @@ def encode_record(
         lane: "trace", "priority", or "behind": priority that readers may have passed.
     """
     meta = [prev, at_ms, state.arrivals, state.size, int(lane == "behind"), to_values(kept)]
-    seqs = [seq for seq, _ in frames]
-    encoded = [data for _, data in frames]
+    seqs: tuple[int, ...]
+    encoded: tuple[bytes, ...]
+    seqs, encoded = zip(*frames, strict=True)
     contiguous = seqs[-1] - seqs[0] == len(seqs) - 1
     text = json.dumps(meta, separators=(",", ":")).encode("ascii")
     kind = _TRACE if lane == "trace" else _PRIORITY

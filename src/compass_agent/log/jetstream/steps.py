@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from compass_agent.log.jetstream.heads import KeptEpoch
 from compass_agent.log.jetstream.records import BLOCK, RECORD_BYTES, RECORD_FRAMES
-from compass_agent.log.rules import Frames, decide, goes_behind, new_head, seal
+from compass_agent.log.rules import Frames, bytes_of, decide, goes_behind, new_head, seal
 
 if TYPE_CHECKING:
     from compass_agent.wire import Answer, Batch, SessionMeta
@@ -98,7 +98,7 @@ def _fit(frames: Frames) -> int:
     """Return how many of the first frames make one record: of one block, and not too large."""
     if not frames:
         return 0
-    size = sum([len(data) for _, data in frames])
+    size = bytes_of(frames)
     one_block = frames[0][0] // BLOCK == frames[-1][0] // BLOCK
     if one_block and len(frames) <= RECORD_FRAMES and size <= RECORD_BYTES:
         return len(frames)

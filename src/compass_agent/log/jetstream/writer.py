@@ -14,7 +14,7 @@ from compass_agent.log.jetstream.faults import ConflictError, FullError
 from compass_agent.log.jetstream.heads import KeptEpoch, SessionState
 from compass_agent.log.jetstream.pages import within
 from compass_agent.log.jetstream.steps import sealed_by, step
-from compass_agent.log.rules import close_head
+from compass_agent.log.rules import bytes_of, close_head
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -157,7 +157,7 @@ class Writer:
         except ConflictError:
             return False
         except FullError:
-            if await self.make_room(cached, sum(len(data) for _, data in now.frames)):
+            if await self.make_room(cached, bytes_of(now.frames)):
                 return False
             raise
         return True
@@ -175,7 +175,7 @@ class Writer:
             fresh = now.frames
         head = replace(after.head, frames=kept.head.frames + len(fresh))
         after = KeptEpoch(head, after.top)
-        size = state.size + sum([len(data) for _, data in fresh])
+        size = state.size + bytes_of(fresh)
         if not fresh:
             done = SessionState(state.with_epoch(after).epochs, state.arrivals, size)
             await self._store.put_sheet(cached, done)

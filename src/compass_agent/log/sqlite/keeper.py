@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from compass_agent.errors.codes import OperationError
 from compass_agent.log.retention import KeptSession, Pruned, Retention, expired, oldest_first
+from compass_agent.log.rules import bytes_of
 from compass_agent.log.schedule import Due, Schedule
 from compass_agent.log.sqlite.retention import (
     foresee,
@@ -81,7 +82,7 @@ class Keeper:
     async def appended(self, batch: Batch) -> None:
         """Do what is due behind an append, mostly nothing. A failure is logged: it can wait."""
         weighs = self._retention.trace_bytes is not None
-        size = sum([len(data) for _, data in batch.trace]) if weighs else 0
+        size = bytes_of(batch.trace) if weighs else 0
         due = self._schedule.appended(batch.session, len(batch.trace), size, self._now_ms())
         if not due or not self._at_it.acquire(blocking=False):
             return
