@@ -43,7 +43,8 @@ async def stored(frames: int, *, ended: bool = True) -> MemoryLog:
 
 def word(event: Event) -> str:
     """One event in few words."""
-    frame = Parse(event.data, AgentSessionFrame()) if event.name != "hb" else None
+    no_frame = event.name in {"hb", "cause"}
+    frame = None if no_frame else Parse(event.data, AgentSessionFrame())
     seq = frame.seq if frame is not None and frame.seq else ""
     return f"{event.name} {seq}".strip()
 
@@ -73,6 +74,7 @@ async def test_a_session_is_told_from_its_first_frame_to_its_end() -> None:
         "message 5",
         "end 5",
         "reset",
+        "cause",
         "message 1",
         "message 2",
         "caught_up",
@@ -80,9 +82,14 @@ async def test_a_session_is_told_from_its_first_frame_to_its_end() -> None:
     ]
     places = [event.last_id for event in told]
     assert places[:4] == [f"{E1}-1", f"{E1}-2", f"{E1}-4", f"{E1}-5"]
-    assert places[5:8] == [f"{E2}-0", f"{E2}-1", f"{E2}-2"]
+    # What is told of a failure comes before its frame, and moves no place.
+    assert places[5:9] == [f"{E2}-0", f"{E2}-0", f"{E2}-1", f"{E2}-2"]
+    told = [event for event in told if event.name != "hb"]
     assert told[2].json["gap"]["count"] == "2"
-    assert told[6].json["event"]["sessionError"]["message"] == "boom"
+    assert told[7].json["event"]["sessionError"]["message"] == "boom"
+    cause = told[6].json
+    assert (cause["sessionId"], cause["epoch"], cause["seq"]) == (S, E2, "1")
+    assert (cause["title"], cause["message"], cause["retryable"]) == ("Turn failed", "boom", None)
 
 
 async def read_until_cut(app: HttpApp, last_id: str, room: int) -> tuple[list[str], str]:

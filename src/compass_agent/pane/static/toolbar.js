@@ -1,0 +1,108 @@
+/** Follow, filters and search: which rows are shown, and where the next one is. */
+
+import { fill, h } from "./dom.js";
+import { isProblem, wordsOf } from "./rows.js";
+import { counted, KINDS } from "./words.js";
+
+/** @typedef {import("./fold.js").Item} Item */
+
+export class Toolbar {
+  #follow = h("button", { type: "button", "aria-pressed": "true", class: "follow", click: () => this.#toggleFollow() });
+  #problems = h("button", { type: "button", "aria-pressed": "false", click: () => this.#toggle(this.#problems, "only-problems") });
+  #search = h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search in this session", input: () => this.#find() });
+  #hits = h("span", { class: "dim", role: "status" });
+  /** @type {Map<string, any>} */
+  #chips = new Map();
+  #needle = "";
+  #at = /** @type {any} */ (null);
+
+  /** @param {import("./trace.js").Trace} trace @param {any} list */
+  constructor(trace, list) {
+    this.trace = trace;
+    this.list = list;
+    for (const [kind, [, , name]] of Object.entries(KINDS)) {
+      if (!name) continue;
+      const chip = h("button", { type: "button", "aria-pressed": "true", click: () => this.#toggle(chip, `hide-${kind}`, true) }, name, " ", h("span"));
+      this.#chips.set(kind, chip);
+    }
+    this.element = h("div", { class: "toolbar", role: "toolbar", "aria-label": "What to show" }, this.#follow, this.#problems,
+      [...this.#chips.values()], this.#search, this.#hits);
+    this.count([]);
+    this.showFollow(true);
+  }
+
+  keys() {
+    return {
+      j: () => this.#step(1, false),
+      k: () => this.#step(-1, false),
+      e: () => this.#step(1, true),
+      E: () => this.#step(-1, true),
+      f: () => this.#toggleFollow(),
+      "/": () => this.#search.focus(),
+    };
+  }
+
+  /** Hide a new row that the search does not want. @param {Item} item @param {import("./rows.js").Row} row */
+  dress(item, row) {
+    if (this.#needle) row.element.hidden = !wordsOf(item).includes(this.#needle);
+    return row;
+  }
+
+  /** @param {Item[]} items */
+  count(items) {
+    /** @type {Record<string, number>} */
+    const counts = {};
+    let problems = 0;
+    for (const item of items) {
+      counts[item.kind] = (counts[item.kind] ?? 0) + 1;
+      if (isProblem(item)) problems += 1;
+    }
+    for (const [kind, chip] of this.#chips) {
+      const text = String(counts[kind] ?? 0);
+      if (chip.lastChild.textContent !== text) chip.lastChild.textContent = text;
+    }
+    const text = `Only problems ${problems}`;
+    if (this.#problems.textContent !== text) fill(this.#problems, text);
+  }
+
+  /** @param {boolean} following */
+  showFollow(following) {
+    this.#follow.setAttribute("aria-pressed", String(following));
+    const text = following ? "Following" : "Paused";
+    if (this.#follow.textContent !== text) fill(this.#follow, text);
+  }
+
+  #toggleFollow() {
+    if (this.trace.following) this.trace.pause();
+    else this.trace.follow();
+  }
+
+  /** @param {any} button @param {string} name @param {boolean} [hides] */
+  #toggle(button, name, hides = false) {
+    const on = this.list.classList.toggle(name);
+    button.setAttribute("aria-pressed", String(on !== hides));
+    if (this.trace.following) this.trace.follow();
+  }
+
+  #find() {
+    this.#needle = this.#search.value.toLowerCase();
+    let found = 0;
+    this.trace.each((item, element) => {
+      element.hidden = this.#needle !== "" && !wordsOf(item).includes(this.#needle);
+      if (!element.hidden) found += 1;
+    });
+    fill(this.#hits, this.#needle && counted(found, "row"));
+  }
+
+  /** @param {number} by @param {boolean} problems */
+  #step(by, problems) {
+    const rows = [...this.list.querySelectorAll(problems ? ".row.problem" : ".row")].filter((row) => row.checkVisibility());
+    const edge = this.list.parentElement.getBoundingClientRect();
+    const at = rows.indexOf(this.#at);
+    const near = rows.findIndex((row) => row.getBoundingClientRect().top >= edge.top);
+    const next = at >= 0 ? rows[at + by] : rows[by > 0 ? Math.max(near, 0) : (near < 0 ? rows.length : near) - 1];
+    if (!next) return;
+    this.#at = next;
+    this.trace.goTo(next);
+  }
+}
