@@ -7,7 +7,7 @@ import { short } from "./fold.js";
 import { outLink } from "./links.js";
 import { markdown } from "./markdown.js";
 import { now, ticking } from "./tick.js";
-import { ago, clock, counted, GAPS, KINDS, local, RESETS, span, stateOf, STEPS, TOOLS } from "./words.js";
+import { clock, counted, GAPS, KINDS, local, RESETS, span, stateOf, STEPS, TOOLS } from "./words.js";
 
 /** @typedef {import("./fold.js").Item} Item */
 /** @typedef {{session: string, buttons: (item: Item, text: () => string) => Node[]}} Context */
@@ -144,7 +144,7 @@ function toolCall(body, item) {
   const lines = output ? output.split("\n").length : 0;
   const facts = h("span", { class: "dim" });
   if (item.status === "IN_PROGRESS" && item.at !== undefined)
-    ticking(facts, () => (item.status === "IN_PROGRESS" ? `(${ago(item.at, now()).replace(" ago", "")})` : null));
+    ticking(facts, () => (item.status === "IN_PROGRESS" ? `(${span(Math.floor(Math.max(0, now() - item.at) / 1000) * 1000)})` : null));
   else {
     const took = item.ended !== undefined && item.ended >= item.at ? span(item.ended - item.at) : "";
     const size = item.fullOutputChars ? `output cut from ${item.fullOutputChars} characters` : lines > 0 && counted(lines, "line");

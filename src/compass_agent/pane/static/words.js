@@ -114,7 +114,11 @@ export function span(ms) {
 }
 
 /** @param {number} at @param {number} now */
-export const ago = (at, now) => (now - at < 2000 ? "just now" : `${span(Math.floor((now - at) / 1000) * 1000)} ago`);
+export function ago(at, now) {
+  const past = Math.max(0, now - at);
+  const unit = past < 60_000 ? 1000 : 60_000;
+  return past < 2000 ? "just now" : `${span(Math.floor(past / unit) * unit)} ago`;
+}
 
 const two = (/** @type {number} */ n) => String(n).padStart(2, "0");
 
