@@ -1,8 +1,8 @@
 """The session pane: a web page that shows sessions and what went wrong in them.
 
 ES modules without a build step, one style sheet, and two vendored libraries
-(`vendored/VENDORED.toml` says which). They are served as they are, but for comments and indentation,
-so that what a browser loads stays small. Nothing here needs more than the standard library.
+(`vendored/VENDORED.toml` says which). They are served as they are, but for comments and white space at
+the ends of lines, so that what a browser loads stays small. Nothing here needs more than the standard library.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ _MEDIA_TYPES = {
 
 
 # No text in the page's scripts spans lines or looks like a comment: a test holds them to it.
-_COMMENT = re.compile(rb"[ \t]*/\*\*.*?\*/[ \t]*", re.DOTALL)
-_INDENT = re.compile(rb"^[ \t]+", re.MULTILINE)
+_COMMENT = re.compile(rb"[ \t]*/\*\*.*?\*/[ \t]*|^[ \t]*//[^\n]*$", re.DOTALL | re.MULTILINE)
+_AFTER_SIGN = re.compile(rb"\s*([{}])\s*|([:;,])\s+")
+_BETWEEN = re.compile(rb"\s*\n\s*")
 
 
 class PaneFile(NamedTuple):
@@ -83,11 +84,17 @@ def _below(folder: Traversable, prefix: str) -> list[tuple[str, PaneFile]]:
         if entry.is_dir():
             found += _below(entry, f"{prefix}{entry.name}/")
         elif (kind := _MEDIA_TYPES.get(entry.name.rpartition(".")[2])) is not None:
-            found.append((prefix + entry.name, PaneFile(kind, _lean(entry.read_bytes()))))
+            body = _lean(entry.read_bytes())
+            body = _lean_style(body) if entry.name.endswith(".css") else body
+            found.append((prefix + entry.name, PaneFile(kind, body)))
     return found
 
 
 def _lean(source: bytes) -> bytes:
-    """Return `source` without comments and indentation; every line keeps its number."""
-    bare = _COMMENT.sub(lambda found: b"\n" * found[0].count(b"\n") or b" ", source)
-    return _INDENT.sub(b"", bare)
+    """Return `source` without comments, indentation and empty lines."""
+    return _BETWEEN.sub(b"\n", _COMMENT.sub(b" ", source)).strip() + b"\n"
+
+
+def _lean_style(source: bytes) -> bytes:
+    """Return a style sheet without the white space that no rule needs."""
+    return _AFTER_SIGN.sub(rb"\1\2", source)

@@ -21,7 +21,7 @@ export async function copy(text) {
 
 /** @param {string} name @param {() => string} text */
 function copyButton(name, text) {
-  const button = h("button", { type: "button", click: run }, name);
+  const button = h("button", { click: run }, name);
   async function run() {
     fill(button, (await copy(text())) ? "Copied" : "Not copied");
     setTimeout(() => fill(button, name), 1500);

@@ -1,7 +1,7 @@
 /** The page of all sessions: what failed first, with what went wrong in the row. */
 
 import { BASE, getJson } from "./api.js";
-import { isAborted, retryText, titleOf } from "./card.js";
+import { isAborted, titleOf } from "./card.js";
 import { fill, h, plain, symbol } from "./dom.js";
 import { PageFrame } from "./frame.js";
 import { Link } from "./link.js";
@@ -28,13 +28,13 @@ export class BoardPage {
   /** @param {any} app */
   async open(app) {
     document.title = "Sessions · Compass";
-    const header = h("header", {}, h("h1", {}, "Sessions"), h("span", { class: "grow" }), this.#search, this.#frame.chip, this.#frame.theme, this.#frame.helpButton);
+    const skip = h("a", { class: "skip", href: "#main", click: (/** @type {Event} */ e) => (e.preventDefault(), main.focus()) }, "Skip to the list");
+    const header = h("header", {}, skip, h("h1", {}, "Sessions"), h("span", { class: "grow" }), this.#search, this.#frame.chip, this.#frame.theme, this.#frame.helpButton);
     const head = ["State", "Session", "Now, or what went wrong", "Last change"].map((text) => h("th", { scope: "col" }, text));
     const table = h("table", { class: "board" }, h("caption", { class: "unseen" }, "Sessions, failed ones first"), h("thead", {}, h("tr", {}, head)), this.#body);
-    const skip = h("a", { class: "skip", href: "#list", click: (/** @type {Event} */ e) => (e.preventDefault(), main.focus()) }, "Skip to the list");
-    const main = h("main", { tabindex: "0", "aria-label": "Sessions" }, table, this.#note);
-    this.#frame.mount(app, skip, header, this.#frame.banner, main);
-    this.#frame.listen({ j: () => this.#step(1), k: () => this.#step(-1), "/": () => this.#search.focus() });
+    const main = h("main", { id: "main", tabindex: "0", "aria-label": "Sessions" }, table, this.#note);
+    this.#frame.mount(app, header, this.#frame.banner, main);
+    this.#frame.listen({ "/": () => this.#search.focus() });
     setSkew((await getJson("v1/info")).timeMs);
     this.#link = new Link((message) => this.#onMessage(message));
     this.#link.say({ type: "board" });
@@ -95,13 +95,6 @@ export class BoardPage {
       h("td", {}, whatNow(row)),
       h("td", {}, ticking(when, () => ago(row.updatedMs, now()))));
   }
-
-  /** @param {number} by */
-  #step(by) {
-    const links = [...this.#body.querySelectorAll("a")];
-    const at = links.indexOf(document.activeElement);
-    links[Math.min(Math.max(at + by, 0), links.length - 1)]?.focus();
-  }
 }
 
 /** @param {any} row */
@@ -110,6 +103,5 @@ function whatNow(row) {
   if (!cause) return stateOf(row.state).key === "DISCONNECTED" ? "no contact with the agent process" : row.ended ? "ended" : "";
   const what = [titleOf(cause), httpText(cause.status)].filter(Boolean).join(" · ");
   if (isAborted(cause)) return [h("span", { class: "grey" }, symbol("■"), ` ${what}`), ` by ${plain(cause.stoppedBy || "somebody")}`];
-  const retry = cause.retryable ? retryText(cause, undefined).toLowerCase() : "";
-  return [h("b", { class: "red" }, symbol("✖"), ` ${what}`), h("span", { class: "line" }, ` — ${plain(headline(cause.message))}`), retry && h("small", {}, " retry: yes")];
+  return [h("b", { class: "red" }, symbol("✖"), ` ${what}`), h("span", { class: "line" }, ` — ${plain(headline(cause.message))}`), cause.retryable && h("small", {}, " retry: yes")];
 }

@@ -42,7 +42,7 @@ export function diffView(file) {
   const count = (/** @type {string} */ sign) => lines.filter((line) => line.sign === sign).length;
   const what = `${file.oldText === undefined ? "created, " : ""}+${count("+")} −${count("-")}`;
   const path = plain(file.path || "(no path)");
-  const body = h("div", { class: "lines", role: "table", "aria-label": `changes of ${path}`, tabindex: "0" });
+  const body = h("div", { class: "lines", role: "group", "aria-label": `changes of ${path}`, tabindex: "0" });
   const near = lines.map((_, at) => lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some((l) => l.sign !== " "));
   const shown = lines.filter((_, at) => near[at]);
   for (const [at, line] of shown.slice(0, MOST_LINES).entries()) {
@@ -62,6 +62,6 @@ function lineRow({ sign, text, old, now }) {
 
 /** @param {string} name @param {string} sign @param {any} old @param {any} now @param {string} text */
 function row(name, sign, old, now, text) {
-  const cell = (/** @type {string} */ cls, /** @type {any} */ value) => h("span", { class: cls, role: "cell" }, value);
-  return h("div", { class: name, role: "row" }, cell("no", old), cell("no", now), cell("sign", sign), cell("text", text));
+  const cell = (/** @type {string} */ cls, /** @type {any} */ value) => h("span", { class: cls }, value);
+  return h("div", { class: name }, cell("no", old), cell("no", now), cell("sign", sign), cell("text", text));
 }

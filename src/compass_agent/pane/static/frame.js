@@ -10,7 +10,6 @@ const CHIPS = {
   live: ["●", "Live"],
   lost: ["↻", "Reconnecting"],
   ended: ["□", "Ended"],
-  denied: ["✖", "Refused"],
   failed: ["✖", "Not read"],
 };
 /** @type {[string, string][]} */
@@ -36,7 +35,7 @@ export class PageFrame {
   /** @type {any} */
   status = { state: "connecting" };
   chip = h("span", { class: "chip conn", "data-state": "connecting" });
-  banner = h("div", { class: "banner", hidden: true });
+  banner = h("section", { class: "banner", "aria-label": "Connection", hidden: true });
   alert = h("p", { class: "unseen", role: "alert" });
   polite = h("p", { class: "unseen", role: "status" });
   keysOn = stored("keys") !== "off";
@@ -44,9 +43,9 @@ export class PageFrame {
   /** @param {() => void} retry */
   constructor(retry) {
     this.retry = retry;
-    this.theme = h("button", { type: "button", click: () => this.nextTheme() });
+    this.theme = h("button", { click: () => this.nextTheme() });
     this.help = this.#help();
-    this.helpButton = h("button", { type: "button", title: "Keys", "aria-label": "Help: keys", click: () => this.help.showModal() }, "?");
+    this.helpButton = h("button", { title: "Keys", "aria-label": "Help: keys", click: () => this.help.showModal() }, "?");
     setTheme(stored("theme") ?? "auto");
     this.#showTheme();
     this.show(this.status);
@@ -71,7 +70,7 @@ export class PageFrame {
     const [sym, word] = CHIPS[status.state];
     this.chip.dataset.state = status.state;
     fill(this.chip, symbol(sym), ` ${word}`);
-    this.banner.hidden = !["lost", "denied", "failed"].includes(status.state);
+    this.banner.hidden = !["lost", "failed"].includes(status.state);
     if (status.state === "lost") this.#showLoss(status);
     else if (!this.banner.hidden) fill(this.banner, h("b", {}, symbol("✖"), ` ${word}. `), status.detail ?? "");
     if (before === status.state) return;
@@ -83,7 +82,7 @@ export class PageFrame {
   #showLoss({ attempt, next }) {
     const wait = () => `${Math.max(0, Math.ceil((next - Date.now()) / 1000))} s`;
     fill(this.banner, h("b", {}, symbol("↻"), " Connection lost. "), "The session itself may still be running. Trying again in ",
-      ticking(h("span"), wait), ` (attempt ${attempt}). `, h("button", { type: "button", click: () => this.retry() }, "Retry now"));
+      ticking(h("span"), wait), ` (attempt ${attempt}). `, h("button", { click: () => this.retry() }, "Retry now"));
   }
 
   #help() {

@@ -51,8 +51,8 @@ export class Hub {
   #retry() {
     this.#sessionStream?.retry();
     this.#boardStream?.retry();
-    if (this.#status.sessions?.state === "denied") this.#restart();
-    if (this.#status.board?.state === "denied" && this.#board.size) this.#openBoard();
+    if (this.#status.sessions?.state === "failed") this.#restart();
+    if (this.#status.board?.state === "failed" && this.#board.size) this.#openBoard();
   }
 
   /** @param {MessagePort} port @param {string} session @param {string} after */
@@ -153,32 +153,24 @@ export class Hub {
 
   #openBoard() {
     this.#stopBoard();
-    /** @type {Map<string, any> | null} What a new connection lists, until it is whole. */
-    let listed = null;
+    // A new connection lists all sessions first.
+    let whole = true;
     this.#boardStream = new Stream(
       () => "v1/board/events",
       () => this.#token,
       (events) => {
-        const rows = [];
-        const removed = [];
-        let whole = false;
-        for (const { name, data } of events) {
-          if (name === "session") rows.push(JSON.parse(data));
-          else if (name === "removed") removed.push(JSON.parse(data).sessionId);
-          else if (name === "caught_up") whole = true;
-        }
-        if (listed) for (const row of rows) listed.set(row.sessionId, row);
-        if (whole && listed) [this.#rows, listed] = [listed, null];
-        else if (listed) return;
+        const parsed = events.filter(({ name }) => name !== "hb").map(({ name, data }) => [name, data && JSON.parse(data)]);
+        if (!parsed.length) return;
+        const rows = parsed.filter(([name]) => name === "session").map(([, row]) => row);
+        const removed = parsed.filter(([name]) => name === "removed").map(([, row]) => row.sessionId);
+        if (whole) this.#rows.clear();
         for (const row of rows) this.#rows.set(row.sessionId, row);
         for (const name of removed) this.#rows.delete(name);
-        if (!whole && !rows.length && !removed.length) return;
-        const told = whole ? [...this.#rows.values()] : rows;
-        for (const port of this.#board) port.postMessage({ type: "rows", rows: told, removed, whole });
+        for (const port of this.#board) port.postMessage({ type: "rows", rows, removed, whole });
+        whole = false;
       },
       (status) => {
-        if (status.state === "connecting") listed = new Map();
-        if (status.state === "lost") listed = new Map();
+        if (status.state === "lost") whole = true;
         if (status.state === "live" && this.#status.board?.state === "live") return;
         this.#status.board = status;
         for (const port of this.#board) port.postMessage({ type: "status", status });

@@ -39,7 +39,7 @@ async function start() {
     if (error instanceof Problem && error.status === 401) return askForToken("This server asks for a token.");
     const told = error instanceof Problem ? error.message : "The page failed.";
     fill(app, h("main", { class: "token" }, h("h1", {}, "Compass"), h("p", { role: "alert" }, told),
-      h("button", { type: "button", click: () => location.reload() }, "Try again")));
+      h("button", { click: () => location.reload() }, "Try again")));
     if (!(error instanceof Problem)) throw error;
   }
 }

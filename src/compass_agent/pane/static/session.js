@@ -14,6 +14,7 @@ import { Trace } from "./trace.js";
 import { clock, headline, httpText } from "./words.js";
 
 const FIRST = 500;
+const SHORT = 200;
 const PAGE = 1000;
 /** How many items are kept while the reader follows; twice as many while older ones are read. */
 const MOST = 5000;
@@ -26,11 +27,11 @@ export class SessionPage {
   #loading = false;
   #badge = h("span");
   #title = h("h1");
-  #strip = h("div", { class: "strip", hidden: true });
-  #earlier = h("button", { type: "button", class: "earlier", click: () => this.#loadEarlier() }, "Load earlier");
-  #pill = h("button", { type: "button", class: "pill", hidden: true, click: () => this.#trace.follow() });
+  #strip = h("section", { class: "strip", "aria-label": "Last failure", hidden: true });
+  #earlier = h("button", { class: "earlier", click: () => this.#loadEarlier() }, "Load earlier");
+  #pill = h("button", { class: "pill", hidden: true, click: () => this.#trace.follow() });
   #list = h("div", { class: "trace", role: "log", "aria-live": "off", "aria-label": "What happened", tabindex: "-1" });
-  #scroller = h("main", { tabindex: "0", "aria-label": "Session" }, this.#earlier, this.#list);
+  #scroller = h("main", { id: "main", tabindex: "0", "aria-label": "Session" }, this.#earlier, this.#list, this.#pill);
   #context;
   #trace;
   #toolbar;
@@ -69,11 +70,12 @@ export class SessionPage {
   #build(app) {
     document.title = `${this.session} · Compass`;
     fill(this.#title, plain(this.session));
-    const exports = ["jsonl", "md"].map((format) => h("button", { type: "button", click: () => this.#export(format) }, format));
-    const header = h("header", {}, h("a", { href: BASE.href, class: "back" }, "← Sessions"), this.#title, this.#badge,
+    const exports = ["jsonl", "md"].map((format) => h("button", { click: () => this.#export(format) }, format));
+    const toEnd = (/** @type {Event} */ event) => (event.preventDefault(), this.#trace.follow(), this.#list.focus());
+    const skip = h("a", { class: "skip", href: "#main", click: toEnd }, "Skip to the latest");
+    const header = h("header", {}, skip, h("a", { href: BASE.href, class: "back" }, "← Sessions"), this.#title, this.#badge,
       h("span", { class: "grow" }), this.#frame.chip, this.#frame.theme, h("details", { class: "menu" }, h("summary", {}, "Export"), exports), this.#frame.helpButton);
-    const skip = h("a", { class: "skip", href: "#last", click: (/** @type {Event} */ e) => (e.preventDefault(), this.#trace.follow(), this.#list.focus()) }, "Skip to the latest");
-    this.#frame.mount(app, skip, header, this.#toolbar.element, this.#strip, this.#frame.banner, this.#scroller, this.#pill);
+    this.#frame.mount(app, header, this.#toolbar.element, this.#strip, this.#frame.banner, this.#scroller);
     this.#frame.listen({ ...this.#toolbar.keys(), g: () => (this.#trace.pause(), (this.#scroller.scrollTop = 0)), G: () => this.#trace.follow() });
     this.#scroller.addEventListener("scroll", () => this.#onScroll(), { passive: true });
     this.#showState();
@@ -90,7 +92,7 @@ export class SessionPage {
   }
 
   async #loadNewest() {
-    const page = await getJson(sessionPath(this.session, `/frames?limit=${PAGE}`));
+    const page = await getJson(sessionPath(this.session, `/frames?limit=${SHORT}`));
     this.#model.learn(page.causes);
     this.#model.take(page.frames);
     this.#model.prev = page.prev;
@@ -169,7 +171,7 @@ export class SessionPage {
 
   #showState() {
     const { state, ended } = this.#model;
-    const known = ["lost", "denied", "failed"].includes(this.#frame.status.state) && !ended;
+    const known = ["lost", "failed"].includes(this.#frame.status.state) && !ended;
     const text = badge(state);
     if (known) add(text, [`, last known ${clock(Date.now()).slice(0, 8)}`]);
     if (known && this.#badge.dataset.known) return;
@@ -187,7 +189,7 @@ export class SessionPage {
     this.#strip.dataset.place = error.place ?? "";
     const go = () => error.place && this.#goTo(error.place);
     fill(this.#strip, h("b", {}, symbol("✖"), ` ${[titleOf(error), httpText(error.status)].filter(Boolean).join(" · ")} `),
-      h("span", { class: "line" }, plain(headline(error.message))), " ", h("button", { type: "button", click: go }, "Show"));
+      h("span", { class: "line" }, plain(headline(error.message))), " ", h("button", { click: go }, "Show"));
   }
 
   #goToHash() {

@@ -3,7 +3,7 @@
 import { ask, Problem } from "./api.js";
 import { EventParser } from "./sse.js";
 
-/** @typedef {{state: "connecting" | "live" | "lost" | "denied" | "failed", attempt?: number, next?: number, detail?: string}} Status */
+/** @typedef {{state: "connecting" | "live" | "lost" | "failed", attempt?: number, next?: number, detail?: string}} Status */
 
 /** Nothing for so long, not even a heartbeat (10 s): the line is dead. */
 const DEAD_MS = 25_000;
@@ -55,10 +55,6 @@ export class Stream {
       const problem = await this.#once(path);
       if (this.#stopped) return;
       if (problem === null) continue;
-      if (problem.status === 401 || problem.status === 403 || problem.status === 421) {
-        this.onStatus({ state: "denied", detail: problem.message });
-        return;
-      }
       if (problem.status >= 400 && problem.status < 500) {
         this.onStatus({ state: "failed", detail: problem.message });
         return;

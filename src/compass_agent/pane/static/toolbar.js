@@ -7,8 +7,8 @@ import { counted, KINDS } from "./words.js";
 /** @typedef {import("./fold.js").Item} Item */
 
 export class Toolbar {
-  #follow = h("button", { type: "button", "aria-pressed": "true", class: "follow", click: () => this.#toggleFollow() });
-  #problems = h("button", { type: "button", "aria-pressed": "false", click: () => this.#toggle(this.#problems, "only-problems") });
+  #follow = h("button", { "aria-pressed": "true", class: "follow", click: () => this.#toggleFollow() });
+  #problems = h("button", { "aria-pressed": "false", click: () => this.#toggle(this.#problems, "only-problems") });
   #search = h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search in this session", input: () => this.#find() });
   #hits = h("span", { class: "dim", role: "status" });
   /** @type {Map<string, any>} */
@@ -22,10 +22,10 @@ export class Toolbar {
     this.list = list;
     for (const [kind, [, , name]] of Object.entries(KINDS)) {
       if (!name) continue;
-      const chip = h("button", { type: "button", "aria-pressed": "true", click: () => this.#toggle(chip, `hide-${kind}`, true) }, name, " ", h("span"));
+      const chip = h("button", { "aria-pressed": "true", click: () => this.#toggle(chip, `hide-${kind}`, true) }, name, " ", h("span"));
       this.#chips.set(kind, chip);
     }
-    this.element = h("div", { class: "toolbar", role: "toolbar", "aria-label": "What to show" }, this.#follow, this.#problems,
+    this.element = h("section", { class: "toolbar", "aria-label": "What to show" }, this.#follow, this.#problems,
       [...this.#chips.values()], this.#search, this.#hits);
     this.count([]);
     this.showFollow(true);

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SESSION = "/s/"
 _STATIC = "/static/"
+_WORKER = "worker.js"
 
 
 def is_of_pane(path: str) -> bool:
@@ -40,11 +41,20 @@ def pane_routes() -> list[Route]:
 
 
 async def _board(_: Request) -> Response:
-    return _answer(board_page())
+    return _page(board_page(), "static/")
 
 
 async def _session(_: Request) -> Response:
-    return _answer(session_page())
+    return _page(session_page(), "../static/")
+
+
+def _page(page: PaneFile, static: str) -> Response:
+    """Return a page, with the modules that it will import, so that none of them waits for another."""
+    answer = _answer(page)
+    modules = (name for name in pane_files() if name.endswith(".js") and name != _WORKER)
+    preloads = (f"<{static}{name}>; rel=modulepreload" for name in modules)
+    answer.headers["Link"] = ", ".join(preloads)
+    return answer
 
 
 async def _static(request: Request) -> Response:
