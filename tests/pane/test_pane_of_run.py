@@ -40,7 +40,7 @@ def test_the_page_of_a_run_is_live_and_told_the_end(tabs: Tabs, tmp_path: Path) 
         expect(page.locator(".k-notice").first).to_contain_text("it works")
         process.communicate("go\n", timeout=30)
     expect(page.locator(".conn")).to_have_text("□ Ended")
-    expect(page.get_by_text("and ends")).to_be_visible()
+    expect(page.get_by_text("and ends", exact=True)).to_be_visible()
     expect(page.locator(".card.error")).to_contain_text("exit")
     assert process.returncode == 3
 

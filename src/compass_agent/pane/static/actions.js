@@ -9,7 +9,7 @@ export async function copy(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const area = h("textarea", { "aria-label": "to copy" });
+    const area = h("textarea");
     area.value = text;
     document.body.append(area);
     area.select();

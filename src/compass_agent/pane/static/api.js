@@ -7,11 +7,10 @@ const KEY = "compass-token";
 
 /** An answer that is no success. */
 export class Problem extends Error {
-  /** @param {number} status 0: no answer. @param {string} detail @param {string} [hint] */
-  constructor(status, detail, hint = "") {
+  /** @param {number} status 0: no answer. @param {string} detail */
+  constructor(status, detail) {
     super(detail);
     this.status = status;
-    this.hint = hint;
   }
 }
 
@@ -39,12 +38,12 @@ export async function ask(path, bearer, signal) {
   try {
     const headers = bearer ? { Authorization: `Bearer ${bearer}` } : undefined;
     answer = await fetch(new URL(path, BASE), { headers, signal, cache: "no-store", credentials: "omit" });
-  } catch (error) {
-    throw new Problem(0, "The server does not answer.", String(error));
+  } catch {
+    throw new Problem(0, "The server does not answer.");
   }
   if (answer.ok) return answer;
   const body = await answer.json().catch(() => ({}));
-  throw new Problem(answer.status, body.detail ?? `HTTP ${answer.status}`, body.guidance);
+  throw new Problem(answer.status, body.detail ?? `HTTP ${answer.status}`);
 }
 
 /** @param {string} path @returns {Promise<any>} */

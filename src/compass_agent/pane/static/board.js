@@ -21,7 +21,7 @@ export class BoardPage {
   #link;
   #whole = false;
   #body = h("tbody");
-  #note = h("p", { class: "note", role: "status" }, "Looking for sessions…");
+  #note = h("p", { class: "note", role: "status" });
   #search = h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search sessions", input: () => this.#show() });
   #planned = false;
 
@@ -81,7 +81,7 @@ export class BoardPage {
     fill(this.#body, rows.slice(0, MOST).map((row) => this.#row(row)));
     if (focused) this.#body.querySelector(`tr[data-session="${CSS.escape(focused)}"] a`)?.focus();
     const more = rows.length > MOST ? `The first ${MOST} of ${rows.length}; search for the others.` : counted(rows.length, "session");
-    fill(this.#note, rows.length ? more : needle ? "No session fits." : this.#whole ? "There is no session yet." : "Looking for sessions…");
+    fill(this.#note, rows.length ? more : needle ? "No session fits." : this.#whole ? "There is no session yet." : "…");
   }
 
   /** @param {any} row */

@@ -3,6 +3,8 @@
  * pieces, tool calls with their last output. Nothing becomes a success by itself, nothing is left out.
  */
 
+import { short } from "./words.js";
+
 /** @typedef {Record<string, any>} Frame One frame, as the server sends it. */
 /** @typedef {Record<string, any> & {kind: string, epoch: string, seq: number, lastSeq: number}} Item */
 
@@ -10,9 +12,6 @@ const ENDED = new Set(["COMPLETED", "FAILED", "INTERRUPTED"]);
 const KINDS = ["assistantText", "thinking", "toolCall", "toolCallUpdate", "plan", "notice", "sessionInjection",
   "sessionError", "prompt"];
 const SETTLED = new Set(["STARTING", "READY", "STOPPED"]);
-
-/** A status of a tool call without its prefix; a number stays one. @param {any} status */
-export const short = (status) => String(status ?? "UNSPECIFIED").replace(/^[A-Z_]+_STATUS_/, "");
 
 export class Fold {
   /** @type {Item[]} In reading order. */
@@ -64,7 +63,7 @@ export class Fold {
     if (event) this.#event(event, place, cause, changed);
     else if (!frame.state) this.#add({ ...place, kind: "unknown", unknown: {} }, changed);
     if (!frame.state) return;
-    const state = String(frame.state).replace("AGENT_SESSION_STATE_", "");
+    const state = short(frame.state);
     const signal = frame.seq === undefined;
     if (!place.late && !signal) {
       if (state === "ERRORED") this.#close(place.epoch, "FAILED", "FAILED", place.at, changed);

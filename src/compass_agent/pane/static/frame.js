@@ -45,7 +45,7 @@ export class PageFrame {
     this.retry = retry;
     this.theme = h("button", { click: () => this.nextTheme() });
     this.help = this.#help();
-    this.helpButton = h("button", { title: "Keys", "aria-label": "Help: keys", click: () => this.help.showModal() }, "?");
+    this.helpButton = h("button", { "aria-label": "Help: keys", click: () => this.help.showModal() }, "?");
     setTheme(stored("theme") ?? "auto");
     this.#showTheme();
     this.show(this.status);
@@ -91,7 +91,7 @@ export class PageFrame {
       this.keysOn = single.checked;
       localStorage.setItem("compass-keys", this.keysOn ? "on" : "off");
     } });
-    return h("dialog", { "aria-labelledby": "help-title" }, h("h2", { id: "help-title" }, "Keys"), h("dl", { class: "keys" }, keys),
+    return h("dialog", { "aria-labelledby": "help-title" }, h("h2", { id: "help-title" }, "Keys"), h("dl", {}, keys),
       h("p", {}, h("label", {}, single, " single keys do something")),
       h("form", { method: "dialog" }, h("button", { type: "submit" }, "Close")));
   }
@@ -102,7 +102,9 @@ export class PageFrame {
       const at = /** @type {any} */ (event.target);
       if (!this.keysOn || event.ctrlKey || event.metaKey || event.altKey || this.help.open) return;
       if (/^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)) return;
-      const action = { ...actions, t: () => this.nextTheme(), "?": () => this.help.showModal() }[event.key];
+      /** @type {Record<string, (event: KeyboardEvent) => void>} */
+      const all = { ...actions, t: () => this.nextTheme(), "?": () => this.help.showModal() };
+      const action = all[event.key];
       if (!action) return;
       event.preventDefault();
       action(event);

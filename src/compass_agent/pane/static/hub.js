@@ -19,16 +19,15 @@ export class Hub {
   /** @type {Map<string, any>} What a tab that comes later has to be told of the list. */
   #rows = new Map();
   /** @type {Stream | null} */
-  #sessionStream = null;
+  #tails = null;
   /** @type {Stream | null} */
-  #boardStream = null;
+  #list = null;
   /** @type {{sessions: any, board: any}} */
   #status = { sessions: null, board: null };
 
   /** @param {MessagePort} port */
   attach(port) {
     port.onmessage = ({ data }) => this.#take(port, data);
-    port.start?.();
   }
 
   /** @param {MessagePort} port @param {any} message */
@@ -49,8 +48,8 @@ export class Hub {
   }
 
   #retry() {
-    this.#sessionStream?.retry();
-    this.#boardStream?.retry();
+    this.#tails?.retry();
+    this.#list?.retry();
     if (this.#status.sessions?.state === "failed") this.#restart();
     if (this.#status.board?.state === "failed" && this.#board.size) this.#openBoard();
   }
@@ -59,7 +58,7 @@ export class Hub {
   #watch(port, session, after) {
     const known = this.#sessions.get(session);
     const ports = known ? known.ports.add(port) : new Set([port]);
-    const same = known && !known.ended && known.after === after && this.#sessionStream;
+    const same = known && !known.ended && known.after === after && this.#tails;
     // From where the tab that is behind stands; the others know what they have.
     this.#sessions.set(session, { after, ended: false, ports });
     if (!same) this.#restart();
@@ -67,10 +66,10 @@ export class Hub {
   }
 
   #restart() {
-    if (this.#sessionStream && this.#status.sessions?.state === "live") this.#sessionStream.restart();
+    if (this.#tails && this.#status.sessions?.state === "live") this.#tails.restart();
     else {
       this.#stopSessions();
-      this.#sessionStream = new Stream(
+      this.#tails = new Stream(
         () => this.#path(),
         () => this.#token,
         (events) => this.#onEvents(events),
@@ -80,16 +79,16 @@ export class Hub {
   }
 
   #stopSessions() {
-    this.#sessionStream?.stop();
-    this.#sessionStream = null;
+    this.#tails?.stop();
+    this.#tails = null;
     this.#status.sessions = null;
   }
 
   /** What the stream asks for; null: all sessions have ended. */
   #path() {
-    const wanted = [...this.#sessions].filter(([, one]) => !one.ended && one.ports.size);
+    const wanted = [...this.#sessions].filter(([, one]) => !one.ended && one.ports.size).slice(-64);
     if (!wanted.length) {
-      this.#sessionStream = null;
+      this.#tails = null;
       return null;
     }
     const places = wanted.map(([name, one]) => `s=${encodeURIComponent(one.after ? `${name}@${one.after}` : name)}`);
@@ -126,10 +125,7 @@ export class Hub {
 
   /** @param {Watched} watched @param {any} problem */
   #onError(watched, problem) {
-    if (problem.retryable) {
-      this.#sessionStream?.restart();
-      return;
-    }
+    if (problem.retryable) return this.#tails?.lose();
     watched.ended = true;
     const status = { state: "failed", detail: problem.detail };
     for (const port of watched.ports) port.postMessage({ type: "status", status });
@@ -146,7 +142,7 @@ export class Hub {
   /** @param {MessagePort} port */
   #watchBoard(port) {
     this.#board.add(port);
-    if (!this.#boardStream) return this.#openBoard();
+    if (!this.#list) return this.#openBoard();
     port.postMessage({ type: "rows", rows: [...this.#rows.values()], removed: [], whole: true });
     port.postMessage({ type: "status", status: this.#status.board });
   }
@@ -155,7 +151,7 @@ export class Hub {
     this.#stopBoard();
     // A new connection lists all sessions first.
     let whole = true;
-    this.#boardStream = new Stream(
+    this.#list = new Stream(
       () => "v1/board/events",
       () => this.#token,
       (events) => {
@@ -179,8 +175,8 @@ export class Hub {
   }
 
   #stopBoard() {
-    this.#boardStream?.stop();
-    this.#boardStream = null;
+    this.#list?.stop();
+    this.#list = null;
     this.#status.board = null;
   }
 

@@ -32,8 +32,7 @@ export class Link {
   /** @param {(message: any) => void} onMessage */
   constructor(onMessage) {
     this.onMessage = onMessage;
-    this.#port = this.#open();
-    this.#listen();
+    this.#port = this.#use(this.#open());
     addEventListener("pagehide", () => this.#port.postMessage({ type: "bye" }));
     addEventListener("pageshow", (event) => event.persisted && location.reload());
   }
@@ -57,13 +56,13 @@ export class Link {
   }
 
   #fallBack() {
-    this.#port = ownHub();
-    this.#listen();
+    this.#use(ownHub());
     for (const message of this.#said) this.#port.postMessage(message);
   }
 
-  #listen() {
-    this.#port.onmessage = ({ data }) => this.onMessage(data);
-    this.#port.start?.();
+  /** @param {MessagePort} port */
+  #use(port) {
+    port.onmessage = ({ data }) => this.onMessage(data);
+    return (this.#port = port);
   }
 }

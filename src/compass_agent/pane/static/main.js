@@ -18,7 +18,7 @@ function takeToken() {
 /** @param {string} why */
 function askForToken(why) {
   document.title = "Token · Compass";
-  const input = h("input", { type: "password", name: "token", autocomplete: "off", required: true, "aria-label": "Token" });
+  const input = h("input", { type: "password", autocomplete: "off", required: true, "aria-label": "Token" });
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     keepToken(input.value.trim());

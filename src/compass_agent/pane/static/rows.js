@@ -3,15 +3,16 @@
 import { failureCard, isAborted } from "./card.js";
 import { diffView } from "./diff.js";
 import { fill, h, plain, symbol } from "./dom.js";
-import { short } from "./fold.js";
 import { outLink } from "./links.js";
 import { markdown } from "./markdown.js";
 import { now, ticking } from "./tick.js";
-import { clock, counted, GAPS, KINDS, local, RESETS, span, stateOf, STEPS, TOOLS } from "./words.js";
+import { clock, counted, GAPS, KINDS, local, RESETS, short, span, stateOf, STEPS, TOOLS } from "./words.js";
 
 /** @typedef {import("./fold.js").Item} Item */
 /** @typedef {{session: string, buttons: (item: Item, text: () => string) => Node[]}} Context */
 /** @typedef {{element: any, update: (item: Item) => void}} Row */
+
+const dim = (/** @type {any[]} */ ...parts) => h("span", { class: "dim" }, parts);
 
 const FOLDED = 160;
 const OPEN_LINES = 6;
@@ -20,15 +21,6 @@ const MOST_OUTPUT = 200_000;
 /** Whether a row belongs to "only problems". @param {Item} item */
 export const isProblem = (item) =>
   ["sessionError", "gap", "unknown"].includes(item.kind) || (item.kind === "toolCall" && item.status === "FAILED");
-
-/** The text of an item that a search looks through. @param {Item} item */
-export function wordsOf(item) {
-  const error = item.sessionError ?? {};
-  return [item.text, item.title, item.output, item.prompt?.text, item.notice?.text, error.message, error.title,
-    error.code, error.requestId, error.stoppedBy, item.sessionInjection?.fromHandle,
-    ...(item.diffs ?? []).map((/** @type {any} */ d) => d.path),
-    ...(item.plan?.entries ?? []).map((/** @type {any} */ e) => e.content)].filter(Boolean).join("\n").toLowerCase();
-}
 
 /**
  * @param {Item} item
@@ -39,7 +31,7 @@ export function makeRow(item, context) {
   const [sym, word] = markOf(item);
   const body = h("div", { class: "body" });
   const time = item.at === undefined ? h("span", { class: "at" }) : h("time", { class: "at", datetime: new Date(item.at).toISOString(), title: local(item.at) }, clock(item.at));
-  const element = h("div", { class: `row k-${item.kind}`, id: `at-${item.epoch}-${item.seq}-${item.kind}`, tabindex: "-1" },
+  const element = h("div", { class: `row k-${item.kind}`, tabindex: "-1" },
     time, h("span", { class: "kind" }, symbol(sym), ` ${word}`), body);
   const put = BODIES[item.kind] ?? unknown;
   const update = (/** @type {Item} */ changed) => {
@@ -67,7 +59,7 @@ const BODIES = {
     const done = steps.filter((/** @type {any} */ step) => short(step.status) === "COMPLETED").length;
     const list = steps.map((/** @type {any} */ step) => {
       const [sym, word] = STEPS[short(step.status)] ?? ["?", "not known"];
-      return h("li", {}, symbol(sym), " ", h("span", { class: "dim" }, word), " ", plain(step.content ?? ""));
+      return h("li", {}, symbol(sym), " ", dim(word), " ", plain(step.content ?? ""));
     });
     fill(body, steps.length ? `${done} of ${steps.length} done` : "cleared", h("ul", { class: "steps" }, list));
   },
@@ -77,8 +69,7 @@ const BODIES = {
     fill(body, h("span", { class: "said" }, plain(text)), link && [" ", outLink(link, plain(link))]);
   },
   sessionInjection(body, { sessionInjection: injection }) {
-    const kind = String(injection.opKind ?? "").replace("SESSION_INJECTION_KIND_", "").toLowerCase() || "unknown";
-    fill(body, `${kind} from `, h("b", {}, plain(injection.fromHandle || "unknown sender")));
+    fill(body, `${short(injection.opKind).toLowerCase()} from `, h("b", {}, plain(injection.fromHandle || "unknown sender")));
   },
   sessionError: (body, item, context) => fill(body, failureCard(item, context)),
   state(body, { state }) {
@@ -87,12 +78,12 @@ const BODIES = {
     fill(body, "session is now ", badge(state.state), why && ` ${why}`);
   },
   gap(body, { gap }) {
-    const reason = GAPS[String(gap.reason).replace("SESSION_GAP_REASON_", "")] ?? "The reason is not known to this page.";
+    const reason = GAPS[short(gap.reason)] ?? "The reason is not known to this page.";
     const count = counted(gap.count, "frame is missing here", "frames are missing here");
     fill(body, h("div", { class: "card missing" }, h("b", {}, symbol("!"), ` ${count}`), h("p", {}, reason)));
   },
   reset: (body, { reset, epoch }) =>
-    fill(body, RESETS[String(reset.reason ?? "").replace("SESSION_RESET_REASON_", "")] ?? "The reading begins anew here.", " ", h("span", { class: "dim" }, `epoch ${epoch}`)),
+    fill(body, RESETS[short(reset.reason)] ?? "The reading begins anew here.", " ", dim(`epoch ${epoch}`)),
   end: (body, { end }) => fill(body, "session ended ", badge(end.state), end.reason && ` ${plain(end.reason)}`),
 };
 
@@ -112,7 +103,7 @@ function message(body, item) {
   if (item.status === "OPEN") return stream(body, item);
   const cut = item.status === "ABORTED" ? "stopped here" : item.status === "FAILED" && "broke off here";
   const text = item.kind === "thinking" ? thinking(item) : h("div", { class: "md" }, markdown(item.text));
-  fill(body, item.text.trim() ? text : h("span", { class: "dim" }, "(empty)"), cut && h("p", { class: "dim" }, symbol("■"), ` ${cut}`));
+  fill(body, item.text.trim() ? text : dim("(empty)"), cut && h("p", { class: "dim" }, symbol("■"), ` ${cut}`));
 }
 
 /** While it grows it is plain text, and only what is new is added. @param {any} body @param {Item} item */
@@ -132,9 +123,7 @@ function thinking(item) {
   const text = item.text.trim();
   if (text.length <= FOLDED) return h("div", { class: "said" }, plain(text));
   const head = text.slice(0, FOLDED - 20).replace(/\s+/g, " ");
-  const body = h("div", { class: "md" });
-  const open = () => body.firstChild || fill(body, markdown(item.text));
-  return h("details", { toggle: open }, h("summary", {}, plain(head), "… ", h("span", { class: "dim" }, counted(text.length, "character"))), body);
+  return h("details", {}, h("summary", {}, plain(head), "… ", dim(counted(text.length, "character"))), h("div", { class: "md" }, markdown(item.text)));
 }
 
 /** @param {any} body @param {Item} item */
@@ -142,7 +131,7 @@ function toolCall(body, item) {
   const [sym, word] = TOOLS[item.status] ?? ["?", `status not known${/\d/.test(item.status) ? ` (${item.status})` : ""}`];
   const output = plain(item.output.replace(/\u001b\[[0-9;:]*m/g, "")).replace(/\n+$/, "");
   const lines = output ? output.split("\n").length : 0;
-  const facts = h("span", { class: "dim" });
+  const facts = dim();
   if (item.status === "IN_PROGRESS" && item.at !== undefined)
     ticking(facts, () => (item.status === "IN_PROGRESS" ? `(${span(Math.floor(Math.max(0, now() - item.at) / 1000) * 1000)})` : null));
   else {

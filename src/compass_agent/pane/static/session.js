@@ -24,7 +24,8 @@ export class SessionPage {
   #frame = new PageFrame(() => this.#link?.say({ type: "retry" }));
   /** @type {Link | undefined} */
   #link;
-  #loading = false;
+  /** @type {Promise<boolean> | null} */
+  #loading = null;
   #badge = h("span");
   #title = h("h1");
   #strip = h("section", { class: "strip", "aria-label": "Last failure", hidden: true });
@@ -33,7 +34,9 @@ export class SessionPage {
   #list = h("div", { class: "trace", role: "log", "aria-live": "off", "aria-label": "What happened", tabindex: "-1" });
   #scroller = h("main", { id: "main", tabindex: "0", "aria-label": "Session" }, this.#earlier, this.#list, this.#pill);
   #context;
+  /** @type {Trace} */
   #trace;
+  /** @type {Toolbar} */
   #toolbar;
 
   /** @param {string} session */
@@ -41,7 +44,7 @@ export class SessionPage {
     this.session = session;
     this.#context = { session, buttons: (/** @type {any} */ item, /** @type {any} */ text) => itemButtons(session, item, text) };
     this.#trace = new Trace(this.#scroller, this.#list, {
-      make: (item) => this.#toolbar.dress(item, makeRow(item, this.#context)),
+      make: (item) => this.#toolbar.dress(makeRow(item, this.#context)),
       shown: () => this.#onShown(),
     });
     this.#toolbar = new Toolbar(this.#trace, this.#list);
@@ -68,7 +71,6 @@ export class SessionPage {
 
   /** @param {any} app */
   #build(app) {
-    document.title = `${this.session} · Compass`;
     fill(this.#title, plain(this.session));
     const exports = ["jsonl", "md"].map((format) => h("button", { click: () => this.#export(format) }, format));
     const toEnd = (/** @type {Event} */ event) => (event.preventDefault(), this.#trace.follow(), this.#list.focus());
@@ -106,22 +108,28 @@ export class SessionPage {
       if (!(await this.#loadEarlier())) return;
   }
 
-  async #loadEarlier() {
+  /** One page at a time: who asks meanwhile waits for the same. @param {boolean} [draw] @returns {Promise<boolean>} Whether to go on. */
+  #loadEarlier(draw = true) {
+    this.#loading ??= this.#load(draw).finally(() => {
+      this.#loading = null;
+      this.#showEarlier();
+    });
+    return this.#loading;
+  }
+
+  /** @param {boolean} draw */
+  async #load(draw) {
     const { prev } = this.#model;
-    if (!prev || this.#loading || this.#model.items.length >= 2 * MOST) return false;
-    this.#loading = true;
+    if (!prev || this.#model.items.length >= 2 * MOST) return false;
     try {
       const page = await getJson(sessionPath(this.session, `/frames?before=${prev}&limit=${PAGE}`));
-      if (this.#model.prev !== prev) return false;
+      if (this.#model.prev !== prev) return true;
       this.#model.learn(page.causes);
       this.#model.prepend(page.frames, page.prev);
-      this.#trace.replace(this.#model.items, true);
+      if (draw) this.#trace.replace(this.#model.items, true);
       return true;
     } catch {
       return false;
-    } finally {
-      this.#loading = false;
-      this.#showEarlier();
     }
   }
 
@@ -202,12 +210,12 @@ export class SessionPage {
     const [epoch, seq] = [place.slice(0, place.lastIndexOf("-")), Number(place.slice(place.lastIndexOf("-") + 1))];
     const find = () => this.#model.items.find((i) => i.epoch === epoch && i.seq <= seq && seq <= i.lastSeq && i.seq > 0);
     this.#trace.pause();
-    while (!find() && (await this.#loadEarlier()));
-    this.#trace.showAll();
+    while (!find() && (await this.#loadEarlier(false)));
+    this.#trace.replace(this.#model.items, true);
     const found = find();
     const own = found && (this.#trace.element(`sessionError-${place}`) ?? this.#trace.element(found.key));
     if (own) this.#trace.goTo(own);
-    else fill(this.#frame.polite, "That place is not kept any more.");
+    else fill(this.#frame.polite, this.#model.prev ? "That lies further back than this page reaches." : "That is not kept any more.");
   }
 
   /** @param {string} format */

@@ -42,6 +42,11 @@ export class Stream {
     this.#wake();
   }
 
+  /** Come again after a while: the server failed. */
+  lose() {
+    this.#request?.abort("lost");
+  }
+
   stop() {
     this.#stopped = true;
     this.restart();

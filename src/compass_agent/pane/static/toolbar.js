@@ -1,7 +1,7 @@
 /** Follow, filters and search: which rows are shown, and where the next one is. */
 
 import { fill, h } from "./dom.js";
-import { isProblem, wordsOf } from "./rows.js";
+import { isProblem } from "./rows.js";
 import { counted, KINDS } from "./words.js";
 
 /** @typedef {import("./fold.js").Item} Item */
@@ -20,8 +20,8 @@ export class Toolbar {
   constructor(trace, list) {
     this.trace = trace;
     this.list = list;
-    for (const [kind, [, , name]] of Object.entries(KINDS)) {
-      if (!name) continue;
+    for (const [kind, [, name, filtered]] of Object.entries(KINDS)) {
+      if (!filtered) continue;
       const chip = h("button", { "aria-pressed": "true", click: () => this.#toggle(chip, `hide-${kind}`, true) }, name, " ", h("span"));
       this.#chips.set(kind, chip);
     }
@@ -42,9 +42,9 @@ export class Toolbar {
     };
   }
 
-  /** Hide a new row that the search does not want. @param {Item} item @param {import("./rows.js").Row} row */
-  dress(item, row) {
-    if (this.#needle) row.element.hidden = !wordsOf(item).includes(this.#needle);
+  /** Hide a new row that the search does not want. @param {import("./rows.js").Row} row */
+  dress(row) {
+    this.#hide(row.element);
     return row;
   }
 
@@ -86,21 +86,20 @@ export class Toolbar {
 
   #find() {
     this.#needle = this.#search.value.toLowerCase();
-    let found = 0;
-    this.trace.each((item, element) => {
-      element.hidden = this.#needle !== "" && !wordsOf(item).includes(this.#needle);
-      if (!element.hidden) found += 1;
-    });
-    fill(this.#hits, this.#needle && counted(found, "row"));
+    const rows = [...this.list.querySelectorAll(".row")].filter((row) => !this.#hide(row));
+    fill(this.#hits, this.#needle && counted(rows.length, "row"));
+  }
+
+  /** @param {any} row */
+  #hide(row) {
+    return (row.hidden = this.#needle !== "" && !row.textContent.toLowerCase().includes(this.#needle));
   }
 
   /** @param {number} by @param {boolean} problems */
   #step(by, problems) {
     const rows = [...this.list.querySelectorAll(problems ? ".row.problem" : ".row")].filter((row) => row.checkVisibility());
-    const edge = this.list.parentElement.getBoundingClientRect();
     const at = rows.indexOf(this.#at);
-    const near = rows.findIndex((row) => row.getBoundingClientRect().top >= edge.top);
-    const next = at >= 0 ? rows[at + by] : rows[by > 0 ? Math.max(near, 0) : (near < 0 ? rows.length : near) - 1];
+    const next = at < 0 ? rows.at(problems && by > 0 ? 0 : -1) : rows[at + by];
     if (!next) return;
     this.#at = next;
     this.trace.goTo(next);

@@ -54,13 +54,11 @@ export class Trace {
   /** Show items that were folded anew, keeping the rows of those that are as they were. @param {Item[]} items @param {boolean} keep */
   replace(items, keep) {
     const anchor = keep ? this.#anchor() : null;
-    this.#flush(Infinity);
+    this.#changed.clear();
     const old = this.#rows;
     this.#rows = new Map();
     this.#items = items;
     this.#shown = 0;
-    const known = new Set(items.map((item) => item.key));
-    for (const [key, row] of old) if (!keep || !known.has(key)) row.element.remove();
     const sections = [];
     for (let at = 0; at < items.length; at += PER_SECTION) {
       const rows = items.slice(at, at + PER_SECTION).map((item) => this.#adopt(item, keep ? old.get(item.key) : undefined));
@@ -90,16 +88,6 @@ export class Trace {
   /** @param {string} key */
   element(key) {
     return this.#rows.get(key)?.element;
-  }
-
-  /** @param {(item: Item, element: any) => void} look */
-  each(look) {
-    for (const item of this.#items.slice(0, this.#shown)) look(item, this.element(item.key));
-  }
-
-  /** Give every item its row now. */
-  showAll() {
-    this.#flush(Infinity);
   }
 
   pause() {

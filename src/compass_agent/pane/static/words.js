@@ -1,5 +1,8 @@
 /** What things are called: symbols with words beside them, as the command shows them. */
 
+/** A name of an enum without its prefix; a number stays one. @param {any} name */
+export const short = (name) => String(name ?? "UNSPECIFIED").replace(/^[A-Z_]+?_(STATUS|REASON|KIND|STATE)_/, "");
+
 /** @type {Record<string, [string, string]>} */
 const STATES = {
   STARTING: ["◌", "Starting"],
@@ -15,29 +18,29 @@ const STATES = {
  * @param {string | number | null | undefined} name
  */
 export function stateOf(name) {
-  const key = String(name ?? "").replace("AGENT_SESSION_STATE_", "");
-  const [sym, word] = STATES[key] ?? ["?", key ? `Unknown (${key})` : "Not known"];
+  const key = short(name);
+  const [sym, word] = STATES[key] ?? ["?", name ? `Unknown (${key})` : "Not known"];
   return { key: STATES[key] ? key : "UNKNOWN", sym, word };
 }
 
 /** In which order a board shows states: what needs a person first. */
 export const ORDER = ["ERRORED", "DISCONNECTED", "WORKING", "STARTING", "READY", "UNKNOWN", "STOPPED"];
 
-/** @type {Record<string, [string, string, string]>} Symbol, word in a row, word of the filter. */
+/** @type {Record<string, [string, string, number?]>} Symbol, word, whether it has a filter. */
 export const KINDS = {
-  assistantText: ["¶", "Text", "Text"],
-  thinking: ["…", "Thinking", "Thinking"],
-  toolCall: ["▸", "Tool", "Tool"],
-  plan: ["☰", "Plan", "Plan"],
-  prompt: ["»", "Prompt", "Prompt"],
-  sessionInjection: ["→", "Injected", "Injected"],
-  notice: ["i", "Notice", "Notice"],
-  state: ["·", "State", "State"],
-  sessionError: ["✖", "Error", ""],
-  gap: ["!", "Missing", ""],
-  reset: ["·", "Session", ""],
-  end: ["□", "End", ""],
-  unknown: ["?", "Unknown", ""],
+  assistantText: ["¶", "Text", 1],
+  thinking: ["…", "Thinking", 1],
+  toolCall: ["▸", "Tool", 1],
+  plan: ["☰", "Plan", 1],
+  prompt: ["»", "Prompt", 1],
+  sessionInjection: ["→", "Injected", 1],
+  notice: ["i", "Notice", 1],
+  state: ["·", "State", 1],
+  sessionError: ["✖", "Error"],
+  gap: ["!", "Missing"],
+  reset: ["·", "Session"],
+  end: ["□", "End"],
+  unknown: ["?", "Unknown"],
 };
 
 /** @type {Record<string, [string, string]>} */
@@ -68,8 +71,8 @@ export const RESETS = {
 
 /** @type {Record<number, string>} */
 const PHRASES = {
-  400: "Bad Request", 401: "Unauthorized", 402: "Payment Required", 403: "Forbidden", 404: "Not Found",
-  408: "Request Timeout", 409: "Conflict", 413: "Content Too Large", 422: "Unprocessable Content",
+  400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
+  408: "Request Timeout", 413: "Content Too Large",
   429: "Too Many Requests", 500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable",
   504: "Gateway Timeout",
 };
