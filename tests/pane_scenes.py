@@ -90,7 +90,7 @@ class Pen:
         """Leave out so many places: their frames are missing."""
         self._seq += count
 
-    async def _write(self, frames: Iterable[SessionFrame], end: int | None, alive: bool) -> None:  # noqa: FBT001 - through anyio.run
+    async def _write(self, frames: Iterable[SessionFrame], end: int | None, alive: bool) -> None:
         log = open_log(self._url)
         try:
             if not self._opened:
@@ -98,7 +98,11 @@ class Pen:
                 await log.open(self._session, self._epoch, meta)
                 self._opened = True
             # The reader is told of what is missing by the watermark of the next batch.
-            before, trace, priority = self._priority, list[tuple[int, bytes]](), list[tuple[int, bytes]]()
+            before, trace, priority = (
+                self._priority,
+                list[tuple[int, bytes]](),
+                list[tuple[int, bytes]](),
+            )
             for frame in frames:
                 self._seq += 1
                 event = frame.typed_event.WhichOneof("event")
@@ -114,8 +118,14 @@ class Pen:
             if end is not None:
                 self._batch += 1
                 mark = EndMark(AgentSessionState.ValueType(end), "", self._seq, self._priority)
-                last = Batch(self._session, self._epoch, self._batch, through=self._seq,
-                             prev_priority=self._priority, end=mark)
+                last = Batch(
+                    self._session,
+                    self._epoch,
+                    self._batch,
+                    through=self._seq,
+                    prev_priority=self._priority,
+                    end=mark,
+                )
                 answer = await log.append(last)
                 assert answer.code is None, answer
             else:

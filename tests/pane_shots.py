@@ -51,8 +51,7 @@ def _scenes(site: Site, tabs: Tabs, scheme: Literal["light", "dark"]) -> None:
 
 def _reconnect(site: Site, tabs: Tabs) -> None:
     pages = {
-        scheme: tabs.context(scheme=scheme, width=1000, height=560).new_page()
-        for scheme in SCHEMES
+        scheme: tabs.context(scheme=scheme, width=1000, height=560).new_page() for scheme in SCHEMES
     }
     for page in pages.values():
         page.goto(site.page("/s/s-run"))

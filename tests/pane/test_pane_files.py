@@ -12,6 +12,7 @@ from asgi import ask
 from compass_agent.log import open_log
 from compass_agent.pane import PAGE_HEADERS, board_page, pane_files, session_page
 from compass_agent.services.http import http_app
+from pane_sites import TOKEN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +30,7 @@ SINKS = re.compile(
 
 
 async def got(path: str) -> Answer:
-    return await ask(http_app(open_log("memory:"), token="0123456789abcdef"), path)
+    return await ask(http_app(open_log("memory:"), token=TOKEN), path)
 
 
 def test_the_whole_page_is_small() -> None:
@@ -83,7 +84,9 @@ async def test_every_file_comes_with_the_policy(path: str) -> None:
     policy = answer.headers["content-security-policy"]
     assert policy == PAGE_HEADERS["Content-Security-Policy"]
     parts = policy.split("; ")
-    assert {"default-src 'none'", "script-src 'self'", "require-trusted-types-for 'script'"} < {*parts}
+    assert {"default-src 'none'", "script-src 'self'", "require-trusted-types-for 'script'"} < {
+        *parts
+    }
     assert "unsafe" not in policy
     assert "*" not in policy
     assert answer.headers["x-content-type-options"] == "nosniff"

@@ -154,7 +154,7 @@ def expected(item: dict[str, Any]) -> dict[str, Any]:
 
 def same(kind: str, one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether both hold the same, where what is empty may be left out."""
-    empty = (None, "", [], {}, "0", 0, "SESSION_INJECTION_KIND_UNSPECIFIED")
+    empty: tuple[Any, ...] = (None, "", [], {}, "0", 0, "SESSION_INJECTION_KIND_UNSPECIFIED")
     names = {*one, *other} - ({"lastSeq", "prevPriority"} if kind == "end" else set())
     found = [
         name
@@ -166,7 +166,7 @@ def same(kind: str, one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def folded(page: Page, sessions: list[tuple[list[Item], int]]) -> list[list[dict[str, Any]]]:
-    """The page's items of each session, which is given in two parts: what is behind a place first."""
+    """The page's items of each session, given in two parts: what is behind a place first."""
     return page.evaluate(FOLD, [[as_json(items), causes_of(items), cut] for items, cut in sessions])
 
 
@@ -205,14 +205,14 @@ def test_every_recorded_run_folds_as_on_the_server(page: Page) -> None:
 
 
 def test_any_order_of_frames_folds_as_on_the_server_wherever_it_is_cut(page: Page) -> None:
-    rng = random.Random(6)
+    rng = random.Random(6)  # noqa: S311 - the same session each time
     sessions = [(made_up(rng), rng.randrange(10)) for _ in range(100)]
     for (items, _), got in zip(sessions, folded(page, sessions), strict=True):
         assert_alike(items, got)
 
 
 def test_what_comes_again_is_let_through_once(page: Page) -> None:
-    rng = random.Random(7)
+    rng = random.Random(7)  # noqa: S311 - likewise
     cases: list[list[Any]] = []
     for _ in range(50):
         frames = as_json([item for item in made_up(rng) if not isinstance(item, StateSignal)])

@@ -27,7 +27,7 @@ MOST_ROWS = 5_600
 WATCH = """
 globalThis.steps = [];
 new MutationObserver(() => {
-  if (!globalThis.firstRow && document.querySelector('.row')) globalThis.firstRow = performance.now();
+  if (document.querySelector('.row')) globalThis.firstRow ??= performance.now();
 }).observe(document, { childList: true, subtree: true });
 const frame = globalThis.requestAnimationFrame;
 globalThis.requestAnimationFrame = (run) => frame((at) => {
@@ -57,13 +57,16 @@ def frames(pen: Pen, first: int, count: int) -> list[SessionFrame]:
         made += [
             pen.build.tool_call(call, f"bash: run {number}"),
             pen.build.tool_call_update(call, COMPLETED, "a line of output\n" * 4),
-            *(pen.build.assistant_text(f"piece {piece} of **{number}** ", message) for piece in "abc"),
+            *(
+                pen.build.assistant_text(f"piece {piece} of **{number}** ", message)
+                for piece in "abc"
+            ),
         ]
     return made
 
 
 def wait_for_end(page: Page, text: str) -> None:
-    """Wait until the last rows hold `text` and are in view; a locator would look through all rows."""
+    """Wait until the last rows hold `text` and are in view; a locator looks through all rows."""
     page.wait_for_function(
         """(text) => {
           const rows = [...document.querySelectorAll('.section:last-child .row')].slice(-3);
@@ -78,7 +81,7 @@ def wait_for_end(page: Page, text: str) -> None:
 
 
 def measured(page: Page) -> dict[str, float]:
-    session = page.context.new_cdp_session(page)
+    session: Any = page.context.new_cdp_session(page)
     session.send("Performance.enable")
     found: list[dict[str, Any]] = session.send("Performance.getMetrics")["metrics"]
     return {one["name"]: one["value"] for one in found}
@@ -124,7 +127,7 @@ def test_following_a_flood_stays_smooth_and_in_bounded_memory(
     page.goto(site.page("/s/large"))
     expect(page.locator(".conn")).to_have_text("● Live")
     heaps: list[float] = []
-    for first in range(FRAMES, 2 * FRAMES, 5_000):
+    for first in range(FRAMES, FRAMES + 25_000, 5_000):
         pen.write(*frames(pen, first, 5_000))
         last = (first + 5_000) // 5 - 1
         wait_for_end(page, f"bash: run {last}")
@@ -145,4 +148,4 @@ def test_following_a_flood_stays_smooth_and_in_bounded_memory(
     )
     assert statistics.median(single) < 50
     assert rows <= MOST_ROWS
-    assert max(heaps[-3:]) < 2 * heaps[2] + 50
+    assert max(heaps[-2:]) < 2 * heaps[1] + 50

@@ -1,8 +1,9 @@
 """The session pane: a web page that shows sessions and what went wrong in them.
 
 ES modules without a build step, one style sheet, and two vendored libraries
-(`vendored/VENDORED.toml` says which). They are served as they are, but for comments and white space at
-the ends of lines, so that what a browser loads stays small. Nothing here needs more than the standard library.
+(`vendored/VENDORED.toml` says which). They are served as they are, but for comments and white space
+at the ends of lines, so that what a browser loads stays small. Nothing here needs more than the
+standard library.
 """
 
 from __future__ import annotations
@@ -19,24 +20,15 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 PAGE_HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": "; ".join(
-        (
-            "default-src 'none'",
-            "script-src 'self'",
-            "style-src 'self'",
-            "img-src 'self'",
-            "connect-src 'self'",
-            "worker-src 'self'",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "frame-ancestors 'none'",
-            "require-trusted-types-for 'script'",
-            "trusted-types compass-worker",
-        )
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
+        " connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none';"
+        " frame-ancestors 'none'; require-trusted-types-for 'script';"
+        " trusted-types compass-worker"
     ),
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-"""What every file of the page is answered with: nothing runs, loads or frames but the page's own."""
+"""What comes with every file of the page: nothing runs or loads but its own."""
 
 _PAGE = "index.html"
 _MEDIA_TYPES = {

@@ -1,6 +1,6 @@
 """The session pane's files: its page at `/` and at `/s/SESSION`, the rest below `/static/`.
 
-They hold no session and no secret, so that they need no token; the page brings it with what it asks.
+They hold no session and no secret, so that they need no token; the page brings it when it asks.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ async def _session(_: Request) -> Response:
 
 
 def _page(page: PaneFile, static: str) -> Response:
-    """Return a page, with the modules that it will import, so that none of them waits for another."""
+    """Return a page, and which modules it will import: so none of them waits for another."""
     answer = _answer(page)
     modules = (name for name in pane_files() if name.endswith(".js") and name != _WORKER)
     preloads = (f"<{static}{name}>; rel=modulepreload" for name in modules)

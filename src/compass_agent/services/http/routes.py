@@ -127,7 +127,8 @@ class Routes:
 
     async def _frames(self, request: Request) -> Response:
         page = await self._page(request, read_session)
-        return _json(frames_to_dict(page) | {"causes": causes_of(page.items)})
+        body: dict[str, object] = {**frames_to_dict(page), "causes": causes_of(page.items)}
+        return _json(body)
 
     async def _items(self, request: Request) -> Response:
         return _json(entries_to_dict(await self._page(request, read_entries)))

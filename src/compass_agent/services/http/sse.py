@@ -1,7 +1,8 @@
 """Items of a session as server-sent events.
 
 A frame is an event without a name, with its cursor as the id; a gap, a reset and an end are named
-events that have one too. Before a frame that holds a failure, an event `cause` says what to make of it. `data` is one line of JSON in ASCII, so that no character in it can end
+events that have one too. Before a frame that holds a failure, an event `cause` says what to make of
+it. `data` is one line of JSON in ASCII, so that no character in it can end
 the line, whatever the agent wrote.
 """
 
@@ -80,7 +81,7 @@ class Encoder:
             # Only a few frames hold a failure, and nearly all others are seen not to by their text.
             cause = cause_of(item) if _FAILURE in line else None
             place = {"sessionId": session, "epoch": item.epoch, "seq": str(item.seq)}
-            before = b"" if cause is None else event("cause", place | cause)
+            before = b"" if cause is None else event("cause", {**place, **cause})
             found = before, event("", line)
             self._keep(key, found)
         return found
