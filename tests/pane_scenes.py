@@ -64,23 +64,25 @@ class Pen:
 
     def __init__(self, url: str, session: str, title: str = "", epoch: str = "1" * 16) -> None:
         self.build = FrameBuilder(self._clock)
-        self.shift_ms = 0
+        self._fixed_ms: int | None = None
         self._url = url
         self._session = session
         self._title = title
         self._epoch = epoch
         self._batch = self._seq = self._priority = 0
         self._opened = False
+        self._begun_ms = 0
 
     def _clock(self) -> int:
-        return time.time_ns() // 1_000_000 + self.shift_ms
+        return time.time_ns() // 1_000_000 if self._fixed_ms is None else self._fixed_ms
 
     @contextmanager
     def at(self, shift_ms: int) -> Generator[FrameBuilder]:
-        """Build frames of another time."""
-        self.shift_ms, before = shift_ms, self.shift_ms
+        """Build frames of one moment, so long from now on."""
+        self._begun_ms = self._begun_ms or self._clock()
+        self._fixed_ms = self._begun_ms + shift_ms
         yield self.build
-        self.shift_ms = before
+        self._fixed_ms = None
 
     def write(self, *frames: SessionFrame, end: int | None = None, alive: bool = True) -> None:
         """Store frames, and with `end` the end of the epoch, in that state."""

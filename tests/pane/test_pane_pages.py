@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-from pane_scenes import LIMIT
+from commands import compass
+from compass_agent.frames import SessionFrame
+from pane_scenes import LIMIT, WORKING, Pen
 from pane_sites import TOKEN
+from recordings import DATA
 
 if TYPE_CHECKING:
     from browsing import Tabs
@@ -179,3 +182,36 @@ def test_a_phone_shows_one_column_and_nothing_beside_it(tabs: Tabs, site: Site) 
         expect(page.locator(shown).first).to_be_visible()
         assert page.evaluate("() => document.documentElement.scrollWidth") <= 360
         assert page.evaluate("() => document.querySelector('main').scrollWidth") <= 360
+
+
+def test_the_recorded_failure_of_a_real_agent_is_explained(tabs: Tabs, site: Site) -> None:
+    failed, stopped = DATA / "pi/err-429.jsonl", DATA / "omp/abort-streaming.rpc.jsonl"
+    compass("replay", "--quiet", "--log", site.log, "--session", "demo-429", failed)
+    compass("replay", "--quiet", "--log", site.log, "--session", "demo-abort", stopped)
+    page = tabs.open(site.page("/s/demo-429"))
+    card = page.locator(".card.error").last
+    expect(card.locator(".chip")).to_have_text("HTTP 429 Too Many Requests")
+    expect(card.locator(".message")).to_contain_text("Rate limit")
+    expect(card).to_contain_text(re.compile(r"RetryYes(, in \d+ s|; the waiting time has passed)"))
+    expect(card).to_contain_text("Wait, for as long as the provider says")
+    expect(page.locator("header .badge")).to_have_text("✖ Errored")
+    page.goto(f"{site.base}/s/demo-abort")
+    expect(page.locator(".card.aborted .card-title")).to_have_text("■ Turn aborted")
+    expect(page.locator(".k-state")).to_contain_text(["Ready"])
+    expect(page.locator(".card.error")).to_have_count(0)
+
+
+def test_a_state_that_is_told_again_is_shown_once(tabs: Tabs, site: Site) -> None:
+    page = tabs.open(site.page("/s/s-drop"))
+    expect(page.locator(".conn")).to_have_text("● Live")
+    expect(page.locator(".k-state", has_text="Disconnected")).to_have_count(1)
+
+
+def test_a_kind_that_is_not_known_is_shown(tabs: Tabs, site: Site) -> None:
+    pen = Pen(site.log, "odd")
+    frame = SessionFrame.FromString(b"\x12\x06\x0a\x011\xf2\x07\x00")
+    pen.write(pen.build.lifecycle(WORKING), frame)
+    page = tabs.open(site.page("/s/odd"))
+    expect(page.locator(".k-unknown")).to_contain_text(
+        "An event kind that this page does not know."
+    )

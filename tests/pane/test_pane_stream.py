@@ -154,6 +154,7 @@ def test_who_reads_further_up_is_left_there_and_told_what_came(tabs: Tabs, own_s
     expect(page.get_by_text("row 105", exact=True)).to_be_in_viewport()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("G-PANE-1")
 def test_twelve_tabs_share_one_stream_and_all_stay_live(tabs: Tabs, own_site: Site) -> None:
     pens = [Pen(own_site.log, f"s{number}") for number in range(4)]

@@ -30,8 +30,8 @@ export class BoardPage {
     document.title = "Sessions · Compass";
     const skip = h("a", { class: "skip", href: "#main", click: (/** @type {Event} */ e) => (e.preventDefault(), main.focus()) }, "Skip to the list");
     const header = h("header", {}, skip, h("h1", {}, "Sessions"), h("span", { class: "grow" }), this.#search, this.#frame.chip, this.#frame.theme, this.#frame.helpButton);
-    const head = ["State", "Session", "Now, or what went wrong", "Last change"].map((text) => h("th", { scope: "col" }, text));
-    const table = h("table", { class: "board" }, h("caption", { class: "unseen" }, "Sessions, failed ones first"), h("thead", {}, h("tr", {}, head)), this.#body);
+    const head = ["State", "Session", "Now, or what went wrong", "Changed"].map((text) => h("th", { scope: "col" }, text));
+    const table = h("table", { class: "board", "aria-label": "Sessions, failed ones first" }, h("thead", {}, h("tr", {}, head)), this.#body);
     const main = h("main", { id: "main", tabindex: "0", "aria-label": "Sessions" }, table, this.#note);
     this.#frame.mount(app, header, this.#frame.banner, main);
     this.#frame.listen({ "/": () => this.#search.focus() });

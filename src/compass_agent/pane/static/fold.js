@@ -189,6 +189,8 @@ function placeOf(frame) {
  */
 export class Gate {
   #last = 0;
+  /** @type {any} */
+  #signal;
   /** @type {string} */
   #epoch = "";
   /** @type {Set<string>} Epochs that are over. */
@@ -200,7 +202,11 @@ export class Gate {
   admit(frame) {
     const epoch = frame.epoch ?? "";
     if (frame.late) return this.#once(`${epoch}-${frame.seq}`);
-    if (frame.caughtUp || frame.seq === undefined && !frame.reset && !frame.end) return !frame.caughtUp;
+    if (frame.caughtUp) return false;
+    // How things stand now is told anew to each reader that comes.
+    const before = this.#signal;
+    this.#signal = frame.seq === undefined && frame.state;
+    if (this.#signal) return this.#signal !== before;
     if (frame.reset?.reason?.endsWith("UNKNOWN_EPOCH")) return this.#begin(epoch, true);
     if (this.#past.has(epoch)) return false;
     const anew = epoch !== this.#epoch;

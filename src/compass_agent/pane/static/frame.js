@@ -16,10 +16,10 @@ const CHIPS = {
 const KEYS = [
   ["j / k", "next, previous row"],
   ["e / E", "next, previous problem"],
-  ["f", "follow, or stop following"],
+  ["f", "follow or pause"],
   ["g / G", "top, bottom"],
   ["/", "search"],
-  ["t", "light, dark, as the system"],
+  ["t", "theme"],
   ["?", "this help"],
 ];
 

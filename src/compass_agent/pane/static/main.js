@@ -15,16 +15,14 @@ function takeToken() {
   history.replaceState(null, "", location.pathname);
 }
 
-/** @param {string} why */
-function askForToken(why) {
-  document.title = "Token · Compass";
+function askForToken() {
   const input = h("input", { type: "password", autocomplete: "off", required: true, "aria-label": "Token" });
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     keepToken(input.value.trim());
     location.reload();
   };
-  fill(app, h("main", { class: "token" }, h("h1", {}, "Compass"), h("p", {}, why, " It is in the file that the server was given as --token-file."),
+  fill(app, h("main", { class: "token" }, h("h1", {}, "Compass"), h("p", {}, "This server asks for a token: it is in the file that it was given as --token-file."),
     h("form", { submit }, input, " ", h("button", { type: "submit" }, "Open"))));
   input.focus();
 }
@@ -36,7 +34,7 @@ async function start() {
   try {
     await page.open(app);
   } catch (error) {
-    if (error instanceof Problem && error.status === 401) return askForToken("This server asks for a token.");
+    if (error instanceof Problem && error.status === 401) return askForToken();
     const told = error instanceof Problem ? error.message : "The page failed.";
     fill(app, h("main", { class: "token" }, h("h1", {}, "Compass"), h("p", { role: "alert" }, told),
       h("button", { click: () => location.reload() }, "Try again")));

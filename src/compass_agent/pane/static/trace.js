@@ -11,6 +11,7 @@ import { h } from "./dom.js";
 const PER_SECTION = 100;
 const BUDGET_MS = 24;
 const NEAR = 24;
+const GESTURE_MS = 1000;
 
 export class Trace {
   following = true;
@@ -28,6 +29,7 @@ export class Trace {
   #shown = 0;
   #planned = false;
   #top = 0;
+  #touched = -Infinity;
 
   /**
    * @param {any} scroller
@@ -39,7 +41,8 @@ export class Trace {
     this.list = list;
     this.hooks = hooks;
     scroller.addEventListener("scroll", () => this.#onScroll(), { passive: true });
-    scroller.addEventListener("wheel", (/** @type {WheelEvent} */ event) => event.deltaY < 0 && scroller.scrollTop > 0 && this.pause(), { passive: true });
+    for (const by of ["wheel", "touchmove", "pointerdown", "keydown"])
+      scroller.addEventListener(by, () => (this.#touched = performance.now()), { passive: true });
     new ResizeObserver(() => this.#pin()).observe(list);
     new ResizeObserver(() => this.#pin()).observe(scroller);
   }
@@ -174,6 +177,8 @@ export class Trace {
   #onScroll() {
     const { scrollTop, scrollHeight, clientHeight } = this.scroller;
     const atEnd = scrollHeight - scrollTop - clientHeight <= NEAR;
+    // What moves by itself, as rows get their true height, is no wish to stay.
+    if (this.following && performance.now() - this.#touched > GESTURE_MS) return atEnd || this.#pin();
     if (this.following && !atEnd && scrollTop < this.#top - 1) this.pause();
     else if (!this.following && atEnd && scrollTop > this.#top) this.follow();
     this.#top = scrollTop;

@@ -72,7 +72,7 @@ export const RESETS = {
 /** @type {Record<number, string>} */
 const PHRASES = {
   400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
-  408: "Request Timeout", 413: "Content Too Large",
+  408: "Request Timeout",
   429: "Too Many Requests", 500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable",
   504: "Gateway Timeout",
 };
@@ -136,7 +136,7 @@ export function clock(ms) {
 export const utc = (ms) => `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 
 /** @param {number} ms */
-export const local = (ms) => `${new Date(ms).toLocaleString()} here, ${new Date(ms).toISOString()}`;
+export const local = (ms) => new Date(ms).toISOString();
 
 /** @param {number} count @param {string} one @param {string} [many] */
 export const counted = (count, one, many) => `${count} ${count === 1 ? one : (many ?? `${one}s`)}`;
