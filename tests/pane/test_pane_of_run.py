@@ -38,6 +38,7 @@ def test_the_page_of_a_run_is_live_and_told_the_end(tabs: Tabs, tmp_path: Path) 
         address = next(line for line in lines if "its page: " in line).split("its page: ")[1]
         page = tabs.open(address.strip())
         expect(page.locator(".k-notice").first).to_contain_text("it works")
+        expect(page.locator(".conn")).to_have_text("● Live")
         process.communicate("go\n", timeout=30)
     expect(page.locator(".conn")).to_have_text("□ Ended")
     expect(page.get_by_text("and ends", exact=True)).to_be_visible()
