@@ -35,7 +35,7 @@ PAYLOADS = [
     "<a href='javascript:globalThis.hit=5'>run</a>",
     "[run](javascript:globalThis.hit=6)",
     "[run](JaVaScRiPt:globalThis.hit=7)",
-    "[run](java&#115;cript:globalThis.hit=8)",
+    "[run](java&#115;cript:globalThis.hit=8)",  # codespell:ignore cript
     "[run](\x01javascript:globalThis.hit=9)",
     "[run](data:text/html,<script>globalThis.hit=10</script>)",
     "[run](vbscript:globalThis.hit=11)",

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--http",
         metavar="HOST:PORT",
         type=_place,
-        help="give sessions to readers by HTTP there, too; not encrypted either",
+        help="give sessions to readers and browsers by HTTP there, too; not encrypted either",
     )
     parser.add_argument(
         "--allow-host",
