@@ -43,8 +43,7 @@ export function diffView(file) {
   const what = `${file.oldText === undefined ? "created, " : ""}+${count("+")} −${count("-")}`;
   const path = plain(file.path || "(no path)");
   const body = h("div", { class: "lines", role: "group", "aria-label": `changes of ${path}`, tabindex: "0" });
-  const near = lines.map((_, at) => lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some((l) => l.sign !== " "));
-  const shown = lines.filter((_, at) => near[at]);
+  const shown = lines.filter((_, at) => lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some((l) => l.sign !== " "));
   for (const [at, line] of shown.slice(0, MOST_LINES).entries()) {
     const before = shown[at - 1];
     if (before && line.old - before.old > 1 && line.now - before.now > 1) add(body, [row("cut", "…", "", "", "")]);

@@ -184,6 +184,9 @@ function placeOf(frame) {
   return { epoch: frame.epoch ?? "", seq, lastSeq: frame.lastSeq ?? seq, at, late: frame.late === true };
 }
 
+/** Whether the place that was asked for is not kept any more; then comes the oldest that is. @param {Frame} frame */
+export const isCut = (frame) => !!frame.reset?.reason?.endsWith("UNKNOWN_EPOCH");
+
 /**
  * Lets every frame through once: after a loss, or for a tab that is behind, some come again.
  */
@@ -207,7 +210,7 @@ export class Gate {
     const before = this.#signal;
     this.#signal = frame.seq === undefined && frame.state;
     if (this.#signal) return this.#signal !== before;
-    if (frame.reset?.reason?.endsWith("UNKNOWN_EPOCH")) return this.#begin(epoch, true);
+    if (isCut(frame)) return this.#begin(epoch, true);
     if (this.#past.has(epoch)) return false;
     const anew = epoch !== this.#epoch;
     if (anew) this.#begin(epoch, false);

@@ -15,6 +15,8 @@ function takeToken() {
   history.replaceState(null, "", location.pathname);
 }
 
+const show = (/** @type {any[]} */ ...parts) => fill(app, h("main", { class: "token" }, h("h1", {}, "Compass"), parts));
+
 function askForToken() {
   const input = h("input", { type: "password", autocomplete: "off", required: true, "aria-label": "Token" });
   const submit = (/** @type {Event} */ event) => {
@@ -22,8 +24,8 @@ function askForToken() {
     keepToken(input.value.trim());
     location.reload();
   };
-  fill(app, h("main", { class: "token" }, h("h1", {}, "Compass"), h("p", {}, "This server asks for a token: it is in the file that it was given as --token-file."),
-    h("form", { submit }, input, " ", h("button", { type: "submit" }, "Open"))));
+  show(h("p", {}, "This server asks for a token: it is in the file that it was given as --token-file."),
+    h("form", { submit }, input, " ", h("button", { type: "submit" }, "Open")));
   input.focus();
 }
 
@@ -36,8 +38,7 @@ async function start() {
   } catch (error) {
     if (error instanceof Problem && error.status === 401) return askForToken();
     const told = error instanceof Problem ? error.message : "The page failed.";
-    fill(app, h("main", { class: "token" }, h("h1", {}, "Compass"), h("p", { role: "alert" }, told),
-      h("button", { click: () => location.reload() }, "Try again")));
+    show(h("p", { role: "alert" }, told), h("button", { click: () => location.reload() }, "Try again"));
     if (!(error instanceof Problem)) throw error;
   }
 }

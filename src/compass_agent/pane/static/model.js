@@ -1,6 +1,6 @@
 /** What a tab knows of one session: a window of its frames, folded, growing at both ends. */
 
-import { Fold, Gate } from "./fold.js";
+import { Fold, Gate, isCut } from "./fold.js";
 
 /** @typedef {import("./fold.js").Frame} Frame */
 /** @typedef {import("./fold.js").Item} Item */
@@ -49,7 +49,7 @@ export class Model {
       if (cause) this.#causes.set(`${cause.epoch}-${cause.seq}`, cause);
     for (const frame of events) {
       if (frame.cause || !this.#gate.admit(frame)) continue;
-      if (frame.reset?.reason?.endsWith("UNKNOWN_EPOCH")) {
+      if (isCut(frame)) {
         this.#fold = new Fold();
         this.#frames = [];
         this.prev = null;
@@ -65,6 +65,8 @@ export class Model {
 
   /** Put what lies before the window in front of it, and fold anew. @param {Frame[]} frames @param {string | null} prev */
   prepend(frames, prev) {
+    this.prev = null;
+    if (frames.some(isCut)) return;
     const all = [...frames, ...this.#frames];
     this.#frames = [];
     this.#fold = new Fold();

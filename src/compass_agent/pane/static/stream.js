@@ -60,10 +60,8 @@ export class Stream {
       const problem = await this.#once(path);
       if (this.#stopped) return;
       if (problem === null) continue;
-      if (problem.status >= 400 && problem.status < 500) {
-        this.onStatus({ state: "failed", detail: problem.message });
-        return;
-      }
+      if (problem.status >= 400 && problem.status < 500)
+        return this.onStatus({ state: "failed", detail: problem.message });
       await this.#wait(problem);
     }
   }
