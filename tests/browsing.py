@@ -46,8 +46,9 @@ def no_chromium() -> str | None:
 @contextmanager
 def chromium() -> Generator[Browser]:
     """A browser without a window."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - may be absent
+    from playwright.sync_api import expect, sync_playwright  # noqa: PLC0415 - may be absent
 
+    expect.set_options(timeout=_PATIENCE_MS)
     with sync_playwright() as playwright:
         path = shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=path, args=_ARGUMENTS)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def test_the_board_shows_what_failed_first_and_why_in_the_row(tabs: Tabs, site: Site) -> None:
     page = tabs.open(site.page())
-    rows = page.locator("tbody tr")
+    rows = page.locator("tbody tr[data-session^=s-]")
     expect(rows).to_have_count(5)
     expect(page.locator(".conn")).to_have_text("● Live")
     states = [row.inner_text().split("\n")[0] for row in rows.all()]
