@@ -31,7 +31,7 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 def _take(page: Page, name: str) -> None:
-    page.wait_for_timeout(300)  # the fonts
+    page.evaluate("() => document.fonts.ready")
     page.screenshot(path=PICTURES / f"{name}.png")
 
 
