@@ -14,7 +14,7 @@ EXTRAS_langgraph := --group agents-langgraph
 SPHINX := --quiet --fail-on-warning --keep-going --nitpicky -c docs -d build/doctrees
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo demo-cluster test test-all test-agents bench bench-page check docs lint types imports ledger proto-gen proto-check proto-lint fmt lock lock-agents clean
+.PHONY: help setup setup-run demo demo-cluster test test-all test-agents bench bench-page check docs lint types imports ledger vendored proto-gen proto-check proto-lint fmt lock lock-agents clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,7 +65,7 @@ bench-page: $(VENV)/dev.stamp ## Measure, and write docs/performance.md from it
 	-PYTHONPATH=tests $(BIN)/python tests/bench/bench.py --json build/bench.json
 	PYTHONPATH=tests $(BIN)/python tests/bench/page.py build/bench.json
 
-check: lint types imports ledger proto-check proto-lint docs ## Run every check that is no test
+check: lint types imports ledger vendored proto-check proto-lint docs ## Run every check that is no test
 
 docs: $(VENV)/dev.stamp ## Make the documents a site in build/site, strictly, and run its examples
 	$(BIN)/python -m sphinx $(SPHINX) . build/site
@@ -86,6 +86,9 @@ imports: $(VENV)/dev.stamp ## The layers of the architecture
 
 ledger: $(VENV)/dev.stamp ## Hold decisions and their records to the rules, since the last release or BASE
 	PYTHONPATH=docs/designs $(BIN)/python -m gate $(if $(BASE),--base "$(BASE)")
+
+vendored: $(VENV)/dev.stamp ## Compare the libraries in the session pane with their checksums
+	$(BIN)/python tests/vendoring.py
 
 proto-gen: $(VENV)/dev.stamp ## Make gen/ from proto/
 	$(BIN)/buf format -w proto

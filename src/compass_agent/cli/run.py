@@ -8,6 +8,7 @@ import argparse
 import os
 import signal
 import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import anyio
@@ -16,6 +17,7 @@ from compass_agent.adapters import FORMATS, adapter_for
 from compass_agent.cli.child import Child, StartError
 from compass_agent.cli.exits import session_exit
 from compass_agent.cli.options import add_log_option, say
+from compass_agent.cli.pane import require_pane, showing_pane
 from compass_agent.cli.pass_on import PassOn
 from compass_agent.cli.told import (
     add_session_options,
@@ -50,6 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_session_options(parser)
     parser.add_argument("--tee", action="store_true", help="print the command's output on, too")
     parser.add_argument(
+        "--pane",
+        action="store_true",
+        help="serve a page that shows the session while the command runs, on this machine alone",
+    )
+    parser.add_argument(
         "--format",
         choices=FORMATS,
         default="auto",
@@ -74,6 +81,8 @@ def run(options: argparse.Namespace) -> int:
 async def _run(options: argparse.Namespace) -> int:
     command: list[str] = options.command
     secrets = secrets_of(options)
+    if options.pane:
+        require_pane()
     if await unusable_log(options) is not None:
         say("the command runs all the same; its session may not be recorded")
     session = open_session(
@@ -87,8 +96,10 @@ async def _run(options: argparse.Namespace) -> int:
     )
     tell_session(options, session)
     # Signals are taken until the session is closed: Ctrl-C must not cut off its end.
+    shown = options.pane and session.enabled
+    pane = showing_pane(options.log, session.session_id) if shown else nullcontext()
     with anyio.open_signal_receiver(*_STOP_SIGNALS) as signals:
-        async with session:
+        async with pane, session:
             adapter = adapter_for(options.format, secrets)
             runner = _Runner(session, adapter, tee=options.tee)
             status = await runner.run(command, signals)

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--http",
         metavar="HOST:PORT",
         type=_place,
-        help="give sessions to readers by HTTP there, too; not encrypted either",
+        help="give sessions to readers and browsers by HTTP there, too; not encrypted either",
     )
     parser.add_argument(
         "--allow-host",
@@ -166,7 +166,8 @@ async def _serve(log: SessionLog, log_name: str, places: _Places) -> None:
             await deliver_all([log_name, *urls], LocalTransport(log))
             tasks.start_soon(keep_delivering, [log_name, *urls], LocalTransport(log))
             for address in addresses:
-                say(f"serving HTTP at {address}")
+                page = "" if address.startswith("unix:") else "; a browser shows the sessions there"
+                say(f"serving HTTP at {address}{page}")
             tasks.start_soon(keep_pruned, log)
             for url in urls:
                 say(f"listening at {url}; to publish there: compass run --log {url} -- CMD")

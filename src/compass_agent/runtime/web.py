@@ -76,6 +76,7 @@ async def running_http(
     token: str | None = None,
     hosts: Iterable[str] = (),
     pace: Pace | None = None,
+    shared: Shared | None = None,
 ) -> AsyncGenerator[list[str]]:
     """Serve `log`, which stays the caller's to close, until the block is left; yield the places.
 
@@ -87,6 +88,7 @@ async def running_http(
         hosts: Names in the Host header that are taken by TCP, besides the loopback's and the one
             that it listens at.
         pace: How event streams are written.
+        shared: The event streams that are open, for who waits for their end; then `pace` is its.
 
     Yields:
         `unix:PATH` and `http://HOST:PORT`, as far as asked for.
@@ -98,7 +100,7 @@ async def running_http(
     """
     if listen is not None and not token:
         raise OperationError(ErrorCode.PERMISSION_DENIED)
-    shared = Shared(pace)
+    shared = shared or Shared(pace)
     servers: list[_Server] = []
     names: list[str] = []
     with ExitStack() as places:

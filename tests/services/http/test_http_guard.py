@@ -26,9 +26,13 @@ ROUTES = [
     "/v1/sessions/s1/events",
     "/v1/sessions/s1/transcript",
     "/v1/events?s=s1",
-    "/static/page.js",
     "/nowhere",
+    "/",
+    "/s/s1",
+    "/static/main.js",
+    "/static/nothing",
 ]
+TOLD_TO_ALL = {"/healthz", "/", "/s/s1", "/static/main.js", "/static/nothing"}
 
 
 async def status(path: str, headers: Mapping[str, str], token: str | None = TOKEN) -> int:
@@ -95,11 +99,11 @@ async def test_our_own_pages_and_programs_are_served(headers: dict[str, str]) ->
 
 
 @pytest.mark.requirement("G-HTTP-2")
-@pytest.mark.parametrize("path", [route for route in ROUTES if route != "/healthz"])
+@pytest.mark.parametrize("path", [route for route in ROUTES if route not in TOLD_TO_ALL])
 @pytest.mark.parametrize(
     "given", ["", TOKEN, f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN[1:]}", "Bearer ö"]
 )
-async def test_without_the_token_nothing_but_the_health_is_told(path: str, given: str) -> None:
+async def test_without_the_token_nothing_but_health_and_page_is_told(path: str, given: str) -> None:
     headers = {"Authorization": given} if given else {}
     answer = await ask(http_app(MemoryLog(), token=TOKEN), path, headers=headers)
     assert answer.status == 401

@@ -262,7 +262,7 @@ async def test_a_cursor_above_what_is_stored_is_a_conflict() -> None:
         assert (answer.status, answer.json["code"]) == (409, "conflict")
 
 
-@pytest.mark.parametrize("path", ["/", "/v1", "/v1/sessions/", "/v1/sessions/a/b/c", "/v2/info"])
+@pytest.mark.parametrize("path", ["/v1", "/v1/sessions/", "/v1/sessions/a/b/c", "/v2/info"])
 async def test_a_route_that_is_none_is_told_without_a_code(path: str) -> None:
     answer = await ask(http_app(MemoryLog()), path)
     assert (answer.status, "code" in answer.json) == (404, False)

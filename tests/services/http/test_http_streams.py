@@ -62,7 +62,7 @@ async def test_a_session_is_told_from_its_first_frame_to_its_end() -> None:
         assert answer.headers["x-accel-buffering"] == "no"
         told: list[Event] = []
         async for event in answer.events():
-            told.append(event)
+            told += [] if event.name == "cause" else [event]
             if event.name == "caught_up":
                 await log.append(end(2, 2, 2, epoch=E2))
     assert answer.reader.retry_ms == 2000

@@ -1,4 +1,4 @@
-"""The HTTP end of a session log, as a plain ASGI application: JSON, event streams, exports.
+"""The HTTP end of a session log, as a plain ASGI application: JSON, streams, exports, the pane.
 
 It runs under any ASGI server, on asyncio and on trio, and may be mounted into another application.
 Every answer is made by the session operations; every failure is told by its code.
@@ -25,7 +25,7 @@ from compass_agent.errors.logged import log_cause
 from compass_agent.frames import InvalidCursorError
 from compass_agent.services.http.guard import LOOPBACK_HOSTS, Guard
 from compass_agent.services.http.problems import problem, refusal
-from compass_agent.services.http.routes import HEALTH, Routes
+from compass_agent.services.http.routes import Routes, needs_no_token
 from compass_agent.services.http.sse import Encoder
 from compass_agent.services.http.streams import Pace, Streams
 from compass_agent.services.requests import InvalidRequestError, Issue
@@ -146,7 +146,7 @@ def http_app(
         hosts: The names in the Host header that are taken, without a port.
         shared: What it shares with other applications over the same log.
     """
-    return HttpApp(log, Guard(token, hosts, frozenset({HEALTH})), shared or Shared())
+    return HttpApp(log, Guard(token, hosts, needs_no_token), shared or Shared())
 
 
 def _failed(error: Exception) -> Response:

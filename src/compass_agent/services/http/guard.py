@@ -17,7 +17,7 @@ from compass_agent.services.bearer import Bearer
 from compass_agent.services.http.problems import refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from starlette.datastructures import Headers
     from starlette.responses import Response
@@ -35,15 +35,15 @@ class Guard:
     Args:
         token: What a caller must bring, as `Authorization: Bearer TOKEN`; None: nothing.
         hosts: The names in the Host header that are taken, without a port.
-        open_paths: The paths that need no token.
+        is_open: Whether a path needs no token.
     """
 
     def __init__(
-        self, token: str | None, hosts: Iterable[str], open_paths: frozenset[str] = frozenset()
+        self, token: str | None, hosts: Iterable[str], is_open: Callable[[str], bool]
     ) -> None:
         self._bearer = None if token is None else Bearer(token)
         self._hosts = frozenset(host.lower() for host in hosts)
-        self._open_paths = open_paths
+        self._is_open = is_open
 
     def refuse(self, path: str, headers: Headers) -> Response | None:
         """Return the answer for a request that is refused; None: it may go on."""
@@ -53,7 +53,7 @@ class Guard:
         if not _is_our_site(headers):
             message = "Pages of other origins may not ask."
             return refusal(HTTPStatus.FORBIDDEN, message)
-        if path not in self._open_paths and not self._is_admitted(headers):
+        if not self._is_open(path) and not self._is_admitted(headers):
             message = "A token is needed, as a bearer."
             challenge = {"WWW-Authenticate": 'Bearer realm="compass"'}
             return refusal(HTTPStatus.UNAUTHORIZED, message, headers=challenge)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("HEALTH", "Routes")
+__all__ = ("Routes", "needs_no_token")
 
 import json
 import secrets
@@ -24,7 +24,9 @@ from compass_agent.services.as_json import (
 from compass_agent.services.detail import get_session
 from compass_agent.services.entries import read_entries
 from compass_agent.services.export import ExportFormat, export_session
+from compass_agent.services.http.causes import causes_of
 from compass_agent.services.http.feeds import BoardFeed, SessionsFeed
+from compass_agent.services.http.pane import is_of_pane, pane_routes
 from compass_agent.services.http.queries import MOST_SESSIONS, Query
 from compass_agent.services.listing import SessionQuery, find_sessions
 from compass_agent.services.reading import read_session
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from compass_agent.services.http.sse import Encoder
     from compass_agent.services.http.streams import Streams
 
-HEALTH = "/healthz"
+_HEALTH = "/healthz"
 
 _P = TypeVar("_P")
 
@@ -50,6 +52,11 @@ _MEDIA_TYPES = {
     ExportFormat.JSONL: "application/jsonl",
     ExportFormat.MARKDOWN: "text/markdown; charset=utf-8",
 }
+
+
+def needs_no_token(path: str) -> bool:
+    """Tell whether `path` is answered to whoever may ask at all: it tells nothing of sessions."""
+    return path == _HEALTH or is_of_pane(path)
 
 
 class Routes:
@@ -70,7 +77,7 @@ class Routes:
     def all(self) -> list[Route]:
         """Return what a router is given."""
         return [
-            Route(HEALTH, self._health),
+            Route(_HEALTH, self._health),
             Route("/v1/info", self._info),
             Route("/v1/sessions", self._sessions),
             Route(_SESSION, self._session),
@@ -80,6 +87,7 @@ class Routes:
             Route(f"{_SESSION}/events", self._stream(self._session_feed), methods=["GET"]),
             Route("/v1/events", self._stream(self._sessions_feed), methods=["GET"]),
             Route("/v1/board/events", self._stream(self._board_feed), methods=["GET"]),
+            *pane_routes(),
         ]
 
     async def _health(self, request: Request) -> Response:
@@ -118,7 +126,9 @@ class Routes:
         return _json(detail_to_dict(await get_session(self._log, _name(request))))
 
     async def _frames(self, request: Request) -> Response:
-        return _json(frames_to_dict(await self._page(request, read_session)))
+        page = await self._page(request, read_session)
+        body: dict[str, object] = {**frames_to_dict(page), "causes": causes_of(page.items)}
+        return _json(body)
 
     async def _items(self, request: Request) -> Response:
         return _json(entries_to_dict(await self._page(request, read_entries)))

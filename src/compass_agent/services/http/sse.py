@@ -1,7 +1,8 @@
 """Items of a session as server-sent events.
 
 A frame is an event without a name, with its cursor as the id; a gap, a reset and an end are named
-events that have one too. `data` is one line of JSON in ASCII, so that no character in it can end
+events that have one too. Before a frame that holds a failure, an event `cause` says what to make of
+it. `data` is one line of JSON in ASCII, so that no character in it can end
 the line, whatever the agent wrote.
 """
 
@@ -12,12 +13,14 @@ __all__ = ("Encoder", "event")
 import json
 from typing import TYPE_CHECKING
 
+from compass_agent.services.http.causes import cause_of
 from compass_agent.services.reading import place_of_item
 from compass_agent.wire import CaughtUp, End, FrameItem, Gap, Reset, item_to_json
 
 if TYPE_CHECKING:
     from compass_agent.wire import Item
 
+_FAILURE = '"sessionError"'
 _LARGEST_CACHE = 16 * 1024 * 1024
 _NAMES: dict[type, str] = {Gap: "gap", Reset: "reset", End: "end", CaughtUp: "caught_up"}
 
@@ -47,7 +50,7 @@ class Encoder:
     def __init__(self, largest: int = _LARGEST_CACHE) -> None:
         self._largest = largest
         self._size = 0
-        self._kept: dict[_Key, bytes] = {}
+        self._kept: dict[_Key, tuple[bytes, bytes]] = {}
 
     def item(self, session: str, item: Item, *, marked: bool = True) -> bytes:
         """Return the event of `item`.
@@ -61,24 +64,32 @@ class Encoder:
             OperationError: `unsupported_input`, when the item holds bytes that are no frame.
         """
         if isinstance(item, FrameItem) and not item.late:
-            data = self._frame(session, item)
-            return b"id: %b-%d\n%b" % (item.epoch.encode(), item.seq, data) if marked else data
+            before, data = self._frame(session, item)
+            if marked:
+                return b"%bid: %b-%d\n%b" % (before, item.epoch.encode(), item.seq, data)
+            return before + data
         name = _NAMES.get(type(item), "")
         place = place_of_item(item) if marked else None
         return event(name, item_to_json(session, item), "" if place is None else str(place))
 
-    def _frame(self, session: str, item: FrameItem) -> bytes:
+    def _frame(self, session: str, item: FrameItem) -> tuple[bytes, bytes]:
+        """Return what stands before the frame's id, and the frame."""
         key = (session, item.epoch, item.seq)
         found = self._kept.get(key)
         if found is None:
-            found = event("", item_to_json(session, item))
+            line = item_to_json(session, item)
+            # Only a few frames hold a failure, and nearly all others are seen not to by their text.
+            cause = cause_of(item) if _FAILURE in line else None
+            place = {"sessionId": session, "epoch": item.epoch, "seq": str(item.seq)}
+            before = b"" if cause is None else event("cause", {**place, **cause})
+            found = before, event("", line)
             self._keep(key, found)
         return found
 
-    def _keep(self, key: _Key, data: bytes) -> None:
+    def _keep(self, key: _Key, data: tuple[bytes, bytes]) -> None:
         """Keep what was encoded last; what was first goes first."""
         self._kept[key] = data
-        self._size += len(data)
+        self._size += sum(map(len, data))
         while self._size > self._largest:
             oldest = next(iter(self._kept))
-            self._size -= len(self._kept.pop(oldest))
+            self._size -= sum(map(len, self._kept.pop(oldest)))

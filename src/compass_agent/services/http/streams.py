@@ -72,6 +72,7 @@ class Streams:
         self.pace = pace
         self._open: set[anyio.CancelScope] = set()
         self._stopped = False
+        self._closed: anyio.Event | None = None
 
     @property
     def count(self) -> int:
@@ -83,6 +84,12 @@ class Streams:
         self._stopped = True
         for one in tuple(self._open):
             one.cancel()
+
+    async def drained(self) -> None:
+        """Return once no stream is open."""
+        while self._open:
+            self._closed = self._closed or anyio.Event()
+            await self._closed.wait()
 
     async def serve(self, feed: Feed, receive: Receive, send: Send, *, head: bool = False) -> None:
         """Send the events of `feed` until it ends, the reader leaves or the server stops.
@@ -135,6 +142,9 @@ class Streams:
                 yield place
             finally:
                 self._open.discard(place)
+                if self._closed is not None:
+                    self._closed.set()
+                    self._closed = None
 
 
 async def _until_gone(receive: Receive, scope: anyio.CancelScope) -> None:

@@ -1,0 +1,64 @@
+/** What a reader can do with an item: copy it, copy a link to it, look at its frame; and take a session along. */
+
+import { ask, getJson, sessionPath, token } from "./api.js";
+import { fill, h, plain } from "./dom.js";
+
+/** @param {string} text @returns {Promise<boolean>} */
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = h("textarea");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+/** @param {string} name @param {() => string} text */
+function copyButton(name, text) {
+  const button = h("button", { click: run }, name);
+  async function run() {
+    fill(button, (await copy(text())) ? "Copied" : "Not copied");
+    setTimeout(() => fill(button, name), 1500);
+  }
+  return button;
+}
+
+/** The address of an item on this page. @param {import("./fold.js").Item} item */
+export const linkTo = (item) => `${location.origin}${location.pathname}#at-${item.epoch}-${item.seq}`;
+
+/**
+ * @param {string} session
+ * @param {import("./fold.js").Item} item
+ * @param {() => string} text
+ * @returns {Node[]}
+ */
+export function itemButtons(session, item, text) {
+  if (!item.seq) return [copyButton("Copy", text)];
+  const frame = h("pre", { class: "output", tabindex: "0" });
+  const raw = h("details", { class: "raw", toggle: load }, h("summary", {}, "Raw frame"), frame);
+  async function load() {
+    if (!raw.open || frame.firstChild) return;
+    try {
+      const page = await getJson(sessionPath(session, `/frames?after=${item.epoch}-${item.seq - 1}&limit=1`));
+      const found = page.frames.find((/** @type {any} */ one) => Number(one.seq) === item.seq);
+      fill(frame, found ? plain(JSON.stringify(found, null, 2)) : "The log no longer keeps it.");
+    } catch (error) {
+      fill(frame, String(/** @type {any} */ (error).message));
+    }
+  }
+  return [copyButton("Copy", text), " ", copyButton("Copy link", () => linkTo(item)), " ", raw];
+}
+
+/** Download a session, whole. @param {string} session @param {string} format */
+export async function download(session, format) {
+  const answer = await ask(sessionPath(session, `/transcript?format=${format}`), token());
+  const url = URL.createObjectURL(await answer.blob());
+  h("a", { href: url, download: `${session.replaceAll(":", "_")}.${format}` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

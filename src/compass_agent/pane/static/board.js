@@ -1,0 +1,107 @@
+/** The page of all sessions: what failed first, with what went wrong in the row. */
+
+import { BASE, getJson } from "./api.js";
+import { isAborted, titleOf } from "./card.js";
+import { fill, h, plain, symbol } from "./dom.js";
+import { PageFrame } from "./frame.js";
+import { Link } from "./link.js";
+import { badge } from "./rows.js";
+import { now, setSkew, ticking } from "./tick.js";
+import { ago, counted, headline, httpText, local, ORDER, stateOf } from "./words.js";
+
+/** How many rows are drawn; the rest is for the search. */
+const MOST = 500;
+const REFRESH_MS = 15_000;
+
+export class BoardPage {
+  /** @type {Map<string, any>} */
+  #rows = new Map();
+  #frame = new PageFrame(() => this.#link?.say({ type: "retry" }));
+  /** @type {Link | undefined} */
+  #link;
+  #whole = false;
+  #body = h("tbody");
+  #note = h("p", { class: "note", role: "status" });
+  #search = h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search sessions", input: () => this.#show() });
+  #planned = false;
+
+  /** @param {any} app */
+  async open(app) {
+    document.title = "Sessions · Compass";
+    const skip = h("a", { class: "skip", href: "#main", click: (/** @type {Event} */ e) => (e.preventDefault(), main.focus()) }, "Skip to the list");
+    const header = h("header", {}, skip, h("h1", {}, "Sessions"), h("span", { class: "grow" }), this.#search, this.#frame.chip, this.#frame.theme, this.#frame.helpButton);
+    const head = ["State", "Session", "Now, or what went wrong", "Changed"].map((text) => h("th", { scope: "col" }, text));
+    const table = h("table", { class: "board", "aria-label": "Sessions, failed ones first" }, h("thead", {}, h("tr", {}, head)), this.#body);
+    const main = h("main", { id: "main", tabindex: "0", "aria-label": "Sessions" }, table, this.#note);
+    this.#frame.mount(app, header, this.#frame.banner, main);
+    this.#frame.listen({ "/": () => this.#search.focus() });
+    setSkew((await getJson("v1/info")).timeMs);
+    this.#link = new Link((message) => this.#onMessage(message));
+    this.#link.say({ type: "board" });
+    setInterval(() => this.#refresh(), REFRESH_MS);
+  }
+
+  /** @param {any} message */
+  #onMessage(message) {
+    if (message.type === "status" && message.status) this.#frame.show(message.status);
+    if (message.type !== "rows") return;
+    if (message.whole) {
+      this.#rows.clear();
+      this.#whole = true;
+    }
+    for (const row of message.rows) this.#rows.set(row.sessionId, row);
+    for (const name of message.removed) this.#rows.delete(name);
+    this.#plan();
+  }
+
+  /** Times alone are no change that the stream tells of. */
+  async #refresh() {
+    if (document.hidden || this.#frame.status.state !== "live") return;
+    const listed = await getJson("v1/sessions?limit=500").catch(() => null);
+    for (const row of listed?.sessions ?? []) if (this.#rows.has(row.sessionId)) this.#rows.set(row.sessionId, row);
+    if (listed) this.#plan();
+  }
+
+  #plan() {
+    if (this.#planned) return;
+    this.#planned = true;
+    setTimeout(() => {
+      this.#planned = false;
+      this.#show();
+    }, 50);
+  }
+
+  #show() {
+    const needle = this.#search.value.toLowerCase();
+    const fits = (/** @type {any} */ row) =>
+      [row.sessionId, row.title, row.agent, row.lastError?.title, row.lastError?.message].join("\n").toLowerCase().includes(needle);
+    const place = (/** @type {any} */ row) => ORDER.indexOf(stateOf(row.state).key);
+    const rows = [...this.#rows.values()].filter(fits).sort((a, b) => place(a) - place(b) || b.updatedMs - a.updatedMs);
+    const focused = document.activeElement?.closest("tr")?.dataset.session;
+    fill(this.#body, rows.slice(0, MOST).map((row) => this.#row(row)));
+    if (focused) this.#body.querySelector(`tr[data-session="${CSS.escape(focused)}"] a`)?.focus();
+    const more = rows.length > MOST ? `The first ${MOST} of ${rows.length}; search for the others.` : counted(rows.length, "session");
+    fill(this.#note, rows.length ? more : needle ? "No session fits." : this.#whole ? "There is no session yet." : "…");
+  }
+
+  /** @param {any} row */
+  #row(row) {
+    const title = plain(row.title || row.sessionId);
+    const link = h("a", { href: new URL(`s/${encodeURIComponent(row.sessionId)}`, BASE).href }, title);
+    const when = h("span", { title: local(row.updatedMs) });
+    return h("tr", { "data-session": row.sessionId, "data-state": stateOf(row.state).key },
+      h("td", {}, badge(row.state)),
+      h("td", {}, link, row.title && h("small", {}, ` ${row.sessionId}`), row.agent && h("small", {}, ` ${plain(row.agent)}`)),
+      h("td", {}, whatNow(row)),
+      h("td", {}, ticking(when, () => ago(row.updatedMs, now()))));
+  }
+}
+
+/** @param {any} row */
+function whatNow(row) {
+  const cause = row.lastError;
+  if (!cause) return stateOf(row.state).key === "DISCONNECTED" ? "no contact with the agent process" : row.ended ? "ended" : "";
+  const what = [titleOf(cause), httpText(cause.status)].filter(Boolean).join(" · ");
+  if (isAborted(cause)) return [h("span", { class: "grey" }, symbol("■"), ` ${what}`), ` by ${plain(cause.stoppedBy || "somebody")}`];
+  return [h("b", { class: "red" }, symbol("✖"), ` ${what}`), h("span", { class: "line" }, ` — ${plain(headline(cause.message))}`), cause.retryable && h("small", {}, " retry: yes")];
+}

@@ -1,0 +1,242 @@
+/**
+ * Joins a session's frames into what people read, as the server's own items are: messages from their
+ * pieces, tool calls with their last output. Nothing becomes a success by itself, nothing is left out.
+ */
+
+import { short } from "./words.js";
+
+/** @typedef {Record<string, any>} Frame One frame, as the server sends it. */
+/** @typedef {Record<string, any> & {kind: string, epoch: string, seq: number, lastSeq: number}} Item */
+
+const ENDED = new Set(["COMPLETED", "FAILED", "INTERRUPTED"]);
+const KINDS = ["assistantText", "thinking", "toolCall", "toolCallUpdate", "plan", "notice", "sessionInjection",
+  "sessionError", "prompt"];
+const SETTLED = new Set(["STARTING", "READY", "STOPPED"]);
+
+export class Fold {
+  /** @type {Item[]} In reading order. */
+  items = [];
+  #unplaced = 0;
+  /** @type {Map<string, Item[]>} By epoch: a late frame of an older one comes among those of the newer. */
+  #open = new Map();
+  /** @type {Map<string, Map<string, Item>>} */
+  #tools = new Map();
+
+  /**
+   * @param {Frame} frame
+   * @param {Record<string, any>} [cause] What the server makes of a failure.
+   * @returns {Set<Item>} What is new or has changed.
+   */
+  push(frame, cause) {
+    /** @type {Set<Item>} */
+    const changed = new Set();
+    const place = placeOf(frame);
+    if (frame.gap) {
+      this.#closeMessages(place.epoch, "DONE", changed);
+      const { firstSeq, lastSeq, count, reason } = frame.gap;
+      const gap = { count: Number(count ?? 0), reason: reason ?? "" };
+      this.#add({ ...place, kind: "gap", seq: Number(firstSeq), lastSeq: Number(lastSeq), gap }, changed);
+    } else if (frame.end) {
+      this.#close(place.epoch, "DONE", "INTERRUPTED", undefined, changed);
+      const last = Number(frame.end.lastSeq ?? 0);
+      this.#add({ ...place, kind: "end", seq: last, lastSeq: last, end: frame.end }, changed);
+    } else if (frame.reset) {
+      for (const epoch of new Set([...this.#tools.keys(), ...this.#open.keys()]))
+        if (epoch !== place.epoch) this.#close(epoch, "DONE", "INTERRUPTED", undefined, changed);
+      this.#add({ ...place, kind: "reset", seq: 0, lastSeq: 0, reset: frame.reset }, changed);
+    } else if (!frame.caughtUp) this.#frame(frame, place, cause, changed);
+    return changed;
+  }
+
+  /** Forget the oldest items; that their calls have ended is still known. @param {number} count */
+  drop(count) {
+    const gone = this.items.splice(0, count);
+    for (const item of gone)
+      if (item.kind === "toolCall" && ENDED.has(item.status))
+        this.#toolsOf(item.epoch).set(item.toolCallId, /** @type {any} */ ({ status: item.status }));
+    return gone;
+  }
+
+  /** @param {Frame} frame @param {any} place @param {any} cause @param {Set<Item>} changed */
+  #frame(frame, place, cause, changed) {
+    const event = frame.event;
+    if (event) this.#event(event, place, cause, changed);
+    else if (!frame.state) this.#add({ ...place, kind: "unknown", unknown: {} }, changed);
+    if (!frame.state) return;
+    const state = short(frame.state);
+    const signal = frame.seq === undefined;
+    if (!place.late && !signal) {
+      if (state === "ERRORED") this.#close(place.epoch, "FAILED", "FAILED", place.at, changed);
+      else if (SETTLED.has(state)) this.#closeMessages(place.epoch, "DONE", changed);
+    }
+    this.#add({ ...place, kind: "state", state: { state: frame.state, signal } }, changed);
+  }
+
+  /** @param {any} event @param {any} place @param {any} cause @param {Set<Item>} changed */
+  #event(event, place, cause, changed) {
+    const kind = KINDS.find((name) => event[name] !== undefined);
+    if (kind === "assistantText" || kind === "thinking") this.#message(kind, event[kind], place, changed);
+    else if (kind === "toolCall") this.#toolCall(event.toolCall, place, changed);
+    else if (kind === "toolCallUpdate") this.#toolUpdate(event.toolCallUpdate, place, changed);
+    else if (kind === "sessionError") {
+      const aborted = event.sessionError.kind === "SESSION_ERROR_KIND_ABORTED";
+      const [message, tool] = aborted ? ["ABORTED", "INTERRUPTED"] : ["FAILED", "FAILED"];
+      if (!place.late) this.#close(place.epoch, message, tool, place.at, changed);
+      const told = { message: "", ...event.sessionError, ...cause };
+      this.#add({ ...place, kind, sessionError: told }, changed);
+    } else if (kind) {
+      if (kind === "prompt") this.#closeMessages(place.epoch, "DONE", changed);
+      this.#add({ ...place, kind, [kind]: event[kind] }, changed);
+    } else this.#add({ ...place, kind: "unknown", unknown: { eventId: event.eventId } }, changed);
+  }
+
+  /** @param {string} kind @param {any} piece @param {any} place @param {Set<Item>} changed */
+  #message(kind, piece, place, changed) {
+    const open = this.#open.get(place.epoch) ?? [];
+    const id = piece.messageId ?? "";
+    const last = open.at(-1);
+    if (last && last.messageId === id && last.kind === kind) {
+      last.text += piece.text ?? "";
+      last.lastSeq = Math.max(last.lastSeq, place.lastSeq);
+      changed.add(last);
+      return;
+    }
+    if (last && last.messageId !== id) this.#closeMessages(place.epoch, "DONE", changed);
+    const item = { ...place, kind, messageId: id, text: piece.text ?? "", status: "OPEN" };
+    this.#open.set(place.epoch, [...(this.#open.get(place.epoch) ?? []), item]);
+    this.#add(item, changed);
+  }
+
+  /** @param {any} call @param {any} place @param {Set<Item>} changed */
+  #toolCall(call, place, changed) {
+    this.#closeMessages(place.epoch, "DONE", changed);
+    const tools = this.#toolsOf(place.epoch);
+    const known = tools.get(call.toolCallId);
+    const started = { title: call.title ?? "", status: short(call.status) };
+    if (known && !ENDED.has(known.status)) {
+      Object.assign(known, { ...started, title: started.title || known.title });
+      known.lastSeq = Math.max(known.lastSeq, place.lastSeq);
+      changed.add(known);
+    } else this.#newTool(tools, call.toolCallId, place, started, changed);
+  }
+
+  /** @param {any} update @param {any} place @param {Set<Item>} changed */
+  #toolUpdate(update, place, changed) {
+    const tools = this.#toolsOf(place.epoch);
+    const id = update.toolCallId;
+    const tool = tools.get(id) ?? this.#newTool(tools, id, place, { title: "", status: "UNSPECIFIED" }, changed);
+    if (ENDED.has(tool.status)) return;
+    tool.status = short(update.status);
+    tool.lastSeq = Math.max(tool.lastSeq, place.lastSeq);
+    if (update.output) [tool.output, tool.fullOutputChars] = [update.output, update.fullOutputChars];
+    if (update.diffs?.length) tool.diffs = update.diffs;
+    if (ENDED.has(tool.status)) tool.ended = place.at;
+    changed.add(tool);
+  }
+
+  /** @param {string} epoch */
+  #toolsOf(epoch) {
+    const tools = this.#tools.get(epoch) ?? new Map();
+    this.#tools.set(epoch, tools);
+    return tools;
+  }
+
+  /** @param {Map<string, Item>} tools @param {string} id @param {any} place @param {any} started @param {Set<Item>} changed */
+  #newTool(tools, id, place, started, changed) {
+    const item = { ...place, kind: "toolCall", toolCallId: id, output: "", diffs: [], ...started };
+    tools.set(id, item);
+    return this.#add(item, changed);
+  }
+
+  /** @param {string} epoch @param {string} message @param {string} tool @param {number | undefined} at @param {Set<Item>} changed */
+  #close(epoch, message, tool, at, changed) {
+    this.#closeMessages(epoch, message, changed);
+    for (const item of this.#tools.get(epoch)?.values() ?? []) {
+      if (ENDED.has(item.status)) continue;
+      item.status = tool;
+      item.ended = at;
+      changed.add(item);
+    }
+  }
+
+  /** @param {string} epoch @param {string} status @param {Set<Item>} changed */
+  #closeMessages(epoch, status, changed) {
+    for (const item of this.#open.get(epoch) ?? []) {
+      item.status = status;
+      changed.add(item);
+    }
+    this.#open.delete(epoch);
+  }
+
+  /** @param {Item} item @param {Set<Item>} changed */
+  #add(item, changed) {
+    item.key = `${item.kind}-${item.epoch}-${item.seq || `n${this.#unplaced++}`}`;
+    this.items.push(item);
+    changed.add(item);
+    return item;
+  }
+}
+
+/** @param {Frame} frame */
+function placeOf(frame) {
+  const seq = Number(frame.seq ?? 0);
+  const at = Number(frame.event?.atUnixMs ?? 0) || undefined;
+  return { epoch: frame.epoch ?? "", seq, lastSeq: frame.lastSeq ?? seq, at, late: frame.late === true };
+}
+
+/** Whether the place that was asked for is not kept any more; then comes the oldest that is. @param {Frame} frame */
+export const isCut = (frame) => !!frame.reset?.reason?.endsWith("UNKNOWN_EPOCH");
+
+/**
+ * Lets every frame through once: after a loss, or for a tab that is behind, some come again.
+ */
+export class Gate {
+  #last = 0;
+  /** @type {any} */
+  #signal;
+  /** @type {string} */
+  #epoch = "";
+  /** @type {Set<string>} Epochs that are over. */
+  #past = new Set();
+  /** @type {Set<string>} */
+  #odd = new Set();
+
+  /** @param {Frame} frame @returns {boolean} */
+  admit(frame) {
+    const epoch = frame.epoch ?? "";
+    if (frame.late) return this.#once(`${epoch}-${frame.seq}`);
+    if (frame.caughtUp) return false;
+    // How things stand now is told anew to each reader that comes.
+    const before = this.#signal;
+    this.#signal = frame.seq === undefined && frame.state;
+    if (this.#signal) return this.#signal !== before;
+    if (isCut(frame)) return this.#begin(epoch, true);
+    if (this.#past.has(epoch)) return false;
+    const anew = epoch !== this.#epoch;
+    if (anew) this.#begin(epoch, false);
+    if (frame.reset) return anew;
+    if (frame.end) return this.#once(`${epoch}-end`);
+    if (Number(frame.seq) <= this.#last) return false;
+    this.#last = Number(frame.seq);
+    return true;
+  }
+
+  /** The cursor behind all that was let through. */
+  get cursor() {
+    return this.#epoch && `${this.#epoch}-${this.#last}`;
+  }
+
+  /** @param {string} epoch @param {boolean} anew */
+  #begin(epoch, anew) {
+    if (anew) this.#past.clear();
+    else if (this.#epoch) this.#past.add(this.#epoch);
+    this.#epoch = epoch;
+    this.#last = 0;
+    return true;
+  }
+
+  /** @param {string} key */
+  #once(key) {
+    return !this.#odd.has(key) && !!this.#odd.add(key);
+  }
+}

@@ -1,0 +1,119 @@
+/** What both pages have: the connection's chip and banner, theme, help, the regions that are read out. */
+
+import { add, fill, h, symbol } from "./dom.js";
+import { ticking } from "./tick.js";
+
+const THEMES = ["auto", "light", "dark"];
+/** @type {Record<string, [string, string]>} */
+const CHIPS = {
+  connecting: ["◌", "Connecting"],
+  live: ["●", "Live"],
+  lost: ["↻", "Reconnecting"],
+  ended: ["□", "Ended"],
+  failed: ["✖", "Not read"],
+};
+/** @type {[string, string][]} */
+const KEYS = [
+  ["j / k", "next, previous row"],
+  ["e / E", "next, previous problem"],
+  ["f", "follow or pause"],
+  ["g / G", "top, bottom"],
+  ["/", "search"],
+  ["t", "theme"],
+  ["?", "this help"],
+];
+
+const stored = (/** @type {string} */ key) => localStorage.getItem(`compass-${key}`);
+
+/** @param {string} theme */
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  localStorage.setItem("compass-theme", theme);
+}
+
+export class PageFrame {
+  /** @type {any} */
+  status = { state: "connecting" };
+  chip = h("span", { class: "chip conn", "data-state": "connecting" });
+  banner = h("section", { class: "banner", "aria-label": "Connection", hidden: true });
+  alert = h("p", { class: "unseen", role: "alert" });
+  polite = h("p", { class: "unseen", role: "status" });
+  keysOn = stored("keys") !== "off";
+
+  /** @param {() => void} retry */
+  constructor(retry) {
+    this.retry = retry;
+    this.theme = h("button", { click: () => this.nextTheme() });
+    this.help = this.#help();
+    this.helpButton = h("button", { "aria-label": "Help: keys", click: () => this.help.showModal() }, "?");
+    setTheme(stored("theme") ?? "auto");
+    this.#showTheme();
+    this.show(this.status);
+  }
+
+  nextTheme() {
+    const at = THEMES.indexOf(document.documentElement.dataset.theme ?? "auto");
+    setTheme(THEMES[(at + 1) % THEMES.length]);
+    this.#showTheme();
+  }
+
+  #showTheme() {
+    fill(this.theme, symbol("◐"), ` ${document.documentElement.dataset.theme}`);
+    this.theme.setAttribute("aria-label", `Theme: ${document.documentElement.dataset.theme}`);
+  }
+
+  /** @param {any} status */
+  show(status) {
+    const before = this.status.state;
+    if (status.state === "connecting" && before === "live") return;
+    this.status = status;
+    const [sym, word] = CHIPS[status.state];
+    this.chip.dataset.state = status.state;
+    fill(this.chip, symbol(sym), ` ${word}`);
+    this.banner.hidden = !["lost", "failed"].includes(status.state);
+    if (status.state === "lost") this.#showLoss(status);
+    else if (!this.banner.hidden) fill(this.banner, h("b", {}, symbol("✖"), ` ${word}. `), status.detail ?? "");
+    if (before === status.state) return;
+    if (status.state === "lost") fill(this.polite, "Connection lost. The session itself may still be running.");
+    else if (before === "lost" && status.state === "live") fill(this.polite, "Connected again.");
+  }
+
+  /** @param {any} status */
+  #showLoss({ attempt, next }) {
+    const wait = () => `${Math.max(0, Math.ceil((next - Date.now()) / 1000))} s`;
+    fill(this.banner, h("b", {}, symbol("↻"), " Connection lost. "), "The session itself may still be running. Trying again in ",
+      ticking(h("span"), wait), ` (attempt ${attempt}). `, h("button", { click: () => this.retry() }, "Retry now"));
+  }
+
+  #help() {
+    const keys = KEYS.map(([key, what]) => h("div", {}, h("dt", {}, h("kbd", {}, key)), h("dd", {}, what)));
+    const single = h("input", { type: "checkbox", checked: this.keysOn, change: () => {
+      this.keysOn = single.checked;
+      localStorage.setItem("compass-keys", this.keysOn ? "on" : "off");
+    } });
+    return h("dialog", { "aria-labelledby": "help-title" }, h("h2", { id: "help-title" }, "Keys"), h("dl", {}, keys),
+      h("p", {}, h("label", {}, single, " single keys do something")),
+      h("form", { method: "dialog" }, h("button", { type: "submit" }, "Close")));
+  }
+
+  /** @param {Record<string, (event: KeyboardEvent) => void>} actions */
+  listen(actions) {
+    addEventListener("keydown", (event) => {
+      const at = /** @type {any} */ (event.target);
+      if (!this.keysOn || event.ctrlKey || event.metaKey || event.altKey || this.help.open) return;
+      if (/^(INPUT|TEXTAREA|SELECT)$/.test(at.tagName)) return;
+      /** @type {Record<string, (event: KeyboardEvent) => void>} */
+      const all = { ...actions, t: () => this.nextTheme(), "?": () => this.help.showModal() };
+      const action = all[event.key];
+      if (!action) return;
+      event.preventDefault();
+      action(event);
+    });
+  }
+
+  /** @param {any} app @param {...any} parts */
+  mount(app, ...parts) {
+    fill(app, ...parts);
+    add(app, [this.alert, this.polite, this.help]);
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * One connection for all tabs: browsers open six to a server at most, and a stream holds one.
+ *
+ * Tabs come by message ports. A tab says {type: "watch", session, after} or {type: "board"}, with the
+ * token, and {type: "retry"} and {type: "bye"}. It is told {type: "events", events} and
+ * {type: "status", status}. Runs in a shared worker, or in the page where there is none.
+ */
+
+import { Stream } from "./stream.js";
+
+/** @typedef {{after: string, ended: boolean, ports: Set<MessagePort>}} Watched */
+
+export class Hub {
+  #token = "";
+  /** @type {Map<string, Watched>} */
+  #sessions = new Map();
+  /** @type {Set<MessagePort>} */
+  #board = new Set();
+  /** @type {Map<string, any>} What a tab that comes later has to be told of the list. */
+  #rows = new Map();
+  /** @type {Stream | null} */
+  #tails = null;
+  /** @type {Stream | null} */
+  #list = null;
+  /** @type {{sessions: any, board: any}} */
+  #status = { sessions: null, board: null };
+
+  /** @param {MessagePort} port */
+  attach(port) {
+    port.onmessage = ({ data }) => this.#take(port, data);
+  }
+
+  /** @param {MessagePort} port @param {any} message */
+  #take(port, message) {
+    if (message.token !== undefined && message.token !== this.#token) this.#newToken(message.token);
+    if (message.type === "watch") this.#watch(port, message.session, message.after);
+    else if (message.type === "board") this.#watchBoard(port);
+    else if (message.type === "retry") this.#retry();
+    else if (message.type === "bye") this.#forget(port);
+  }
+
+  /** @param {string} token */
+  #newToken(token) {
+    this.#token = token;
+    this.#stopSessions();
+    this.#stopBoard();
+    if (this.#board.size) this.#openBoard();
+  }
+
+  #retry() {
+    this.#tails?.retry();
+    this.#list?.retry();
+    if (this.#status.sessions?.state === "failed") this.#restart();
+    if (this.#status.board?.state === "failed" && this.#board.size) this.#openBoard();
+  }
+
+  /** @param {MessagePort} port @param {string} session @param {string} after */
+  #watch(port, session, after) {
+    const known = this.#sessions.get(session);
+    const ports = known ? known.ports.add(port) : new Set([port]);
+    const same = known && !known.ended && known.after === after && this.#tails;
+    // From where the tab that is behind stands; the others know what they have.
+    this.#sessions.set(session, { after, ended: false, ports });
+    if (!same) this.#restart();
+    else port.postMessage({ type: "status", status: this.#status.sessions });
+  }
+
+  #restart() {
+    if (this.#tails && this.#status.sessions?.state === "live") this.#tails.restart();
+    else {
+      this.#stopSessions();
+      this.#tails = new Stream(
+        () => this.#path(),
+        () => this.#token,
+        (events) => this.#onEvents(events),
+        (status) => this.#tellSessions(status),
+      );
+    }
+  }
+
+  #stopSessions() {
+    this.#tails?.stop();
+    this.#tails = null;
+    this.#status.sessions = null;
+  }
+
+  /** What the stream asks for; null: all sessions have ended. */
+  #path() {
+    const wanted = [...this.#sessions].filter(([, one]) => !one.ended && one.ports.size).slice(-64);
+    if (!wanted.length) {
+      this.#tails = null;
+      return null;
+    }
+    const places = wanted.map(([name, one]) => `s=${encodeURIComponent(one.after ? `${name}@${one.after}` : name)}`);
+    return `v1/events?${places.join("&")}`;
+  }
+
+  /** @param {import("./sse.js").ServerEvent[]} events */
+  #onEvents(events) {
+    /** @type {Map<string, any[]>} */
+    const batches = new Map();
+    for (const { name, data } of events) {
+      if (name === "hb" || data === "") continue;
+      const parsed = JSON.parse(data);
+      const session = parsed.sessionId;
+      const watched = this.#sessions.get(session);
+      if (!watched) continue;
+      if (name === "error") this.#onError(watched, parsed);
+      else {
+        advance(watched, parsed);
+        const batch = batches.get(session) ?? [];
+        batches.set(session, batch);
+        batch.push(name === "cause" ? { cause: parsed } : parsed);
+      }
+    }
+    for (const [session, batch] of batches) {
+      const watched = /** @type {Watched} */ (this.#sessions.get(session));
+      const told = watched.ended ? { state: "ended" } : null;
+      for (const port of watched.ports) {
+        port.postMessage({ type: "events", events: batch });
+        if (told) port.postMessage({ type: "status", status: told });
+      }
+    }
+  }
+
+  /** @param {Watched} watched @param {any} problem */
+  #onError(watched, problem) {
+    if (problem.retryable) return this.#tails?.lose();
+    watched.ended = true;
+    const status = { state: "failed", detail: problem.detail };
+    for (const port of watched.ports) port.postMessage({ type: "status", status });
+  }
+
+  /** @param {any} status */
+  #tellSessions(status) {
+    if (status.state === "live" && this.#status.sessions?.state === "live") return;
+    this.#status.sessions = status;
+    for (const one of this.#sessions.values())
+      if (!one.ended) for (const port of one.ports) port.postMessage({ type: "status", status });
+  }
+
+  /** @param {MessagePort} port */
+  #watchBoard(port) {
+    this.#board.add(port);
+    if (!this.#list) return this.#openBoard();
+    port.postMessage({ type: "rows", rows: [...this.#rows.values()], removed: [], whole: true });
+    port.postMessage({ type: "status", status: this.#status.board });
+  }
+
+  #openBoard() {
+    this.#stopBoard();
+    // A new connection lists all sessions first.
+    let whole = true;
+    this.#list = new Stream(
+      () => "v1/board/events",
+      () => this.#token,
+      (events) => {
+        const parsed = events.filter(({ name }) => name !== "hb").map(({ name, data }) => [name, data && JSON.parse(data)]);
+        if (!parsed.length) return;
+        const rows = parsed.filter(([name]) => name === "session").map(([, row]) => row);
+        const removed = parsed.filter(([name]) => name === "removed").map(([, row]) => row.sessionId);
+        if (whole) this.#rows.clear();
+        for (const row of rows) this.#rows.set(row.sessionId, row);
+        for (const name of removed) this.#rows.delete(name);
+        for (const port of this.#board) port.postMessage({ type: "rows", rows, removed, whole });
+        whole = false;
+      },
+      (status) => {
+        if (status.state === "lost") whole = true;
+        if (status.state === "live" && this.#status.board?.state === "live") return;
+        this.#status.board = status;
+        for (const port of this.#board) port.postMessage({ type: "status", status });
+      },
+    );
+  }
+
+  #stopBoard() {
+    this.#list?.stop();
+    this.#list = null;
+    this.#status.board = null;
+  }
+
+  /** @param {MessagePort} port */
+  #forget(port) {
+    if (this.#board.delete(port) && !this.#board.size) this.#stopBoard();
+    for (const [name, one] of this.#sessions)
+      if (one.ports.delete(port) && !one.ports.size) {
+        this.#sessions.delete(name);
+        if (!this.#sessions.size) this.#stopSessions();
+      }
+  }
+}
+
+/**
+ * Move a session's place behind an event; what came late, or is a state alone, moves none.
+ * @param {Watched} watched
+ * @param {any} event
+ */
+function advance(watched, event) {
+  if (event.end) watched.ended = true;
+  else if (event.reset) watched.ended = false;
+  if (!event.epoch || event.late || event.caughtUp) return;
+  const seq = event.end ? event.end.lastSeq : event.reset ? 0 : event.seq;
+  if (seq !== undefined) watched.after = `${event.epoch}-${seq ?? 0}`;
+}

@@ -1,0 +1,148 @@
+/** One row of the trace for each item: time, kind, and what it holds. */
+
+import { failureCard, isAborted } from "./card.js";
+import { diffView } from "./diff.js";
+import { fill, h, plain, symbol } from "./dom.js";
+import { outLink } from "./links.js";
+import { markdown } from "./markdown.js";
+import { now, ticking } from "./tick.js";
+import { clock, counted, GAPS, KINDS, local, RESETS, short, span, stateOf, STEPS, TOOLS } from "./words.js";
+
+/** @typedef {import("./fold.js").Item} Item */
+/** @typedef {{session: string, buttons: (item: Item, text: () => string) => Node[]}} Context */
+/** @typedef {{element: any, update: (item: Item) => void}} Row */
+
+const dim = (/** @type {any[]} */ ...parts) => h("span", { class: "dim" }, parts);
+
+const FOLDED = 160;
+const OPEN_LINES = 6;
+const MOST_OUTPUT = 200_000;
+
+/** Whether a row belongs to "only problems". @param {Item} item */
+export const isProblem = (item) =>
+  ["sessionError", "gap", "unknown"].includes(item.kind) || (item.kind === "toolCall" && item.status === "FAILED");
+
+/**
+ * @param {Item} item
+ * @param {Context} context
+ * @returns {Row}
+ */
+export function makeRow(item, context) {
+  const [sym, word] = markOf(item);
+  const body = h("div", { class: "body" });
+  const time = item.at === undefined ? h("span", { class: "at" }) : h("time", { class: "at", datetime: new Date(item.at).toISOString(), title: local(item.at) }, clock(item.at));
+  const element = h("div", { class: `row k-${item.kind}`, tabindex: "-1" },
+    time, h("span", { class: "kind" }, symbol(sym), ` ${word}`), body);
+  const put = BODIES[item.kind] ?? unknown;
+  const update = (/** @type {Item} */ changed) => {
+    put(body, changed, context);
+    element.classList.toggle("problem", isProblem(changed));
+  };
+  update(item);
+  if (item.late) body.append(h("p", { class: "dim" }, "arrived late: it belongs further up"));
+  return { element, update };
+}
+
+/** @param {Item} item */
+function markOf(item) {
+  if (item.kind === "sessionError" && isAborted(item.sessionError)) return ["■", "Aborted"];
+  return KINDS[item.kind] ?? KINDS.unknown;
+}
+
+/** @type {Record<string, (body: any, item: Item, context: Context) => void>} */
+const BODIES = {
+  assistantText: message,
+  thinking: message,
+  toolCall,
+  plan(body, { plan }) {
+    const steps = plan.entries ?? [];
+    const done = steps.filter((/** @type {any} */ step) => short(step.status) === "COMPLETED").length;
+    const list = steps.map((/** @type {any} */ step) => {
+      const [sym, word] = STEPS[short(step.status)] ?? ["?", "not known"];
+      return h("li", {}, symbol(sym), " ", dim(word), " ", plain(step.content ?? ""));
+    });
+    fill(body, steps.length ? `${done} of ${steps.length} done` : "cleared", h("ul", { class: "steps" }, list));
+  },
+  prompt: (body, { prompt }) => fill(body, h("div", { class: "said" }, plain(prompt.text ?? ""))),
+  notice(body, { notice }) {
+    const { text = "", link } = notice;
+    fill(body, h("span", { class: "said" }, plain(text)), link && [" ", outLink(link, plain(link))]);
+  },
+  sessionInjection(body, { sessionInjection: injection }) {
+    fill(body, `${short(injection.opKind).toLowerCase()} from `, h("b", {}, plain(injection.fromHandle || "unknown sender")));
+  },
+  sessionError: (body, item, context) => fill(body, failureCard(item, context)),
+  state(body, { state }) {
+    const away = state.signal && String(state.state).endsWith("DISCONNECTED");
+    const why = away ? "no contact with the agent's process; it may still be running" : state.signal && "the agent's process is back";
+    fill(body, "session is now ", badge(state.state), why && ` ${why}`);
+  },
+  gap(body, { gap }) {
+    const reason = GAPS[short(gap.reason)] ?? "The reason is not known to this page.";
+    const count = counted(gap.count, "frame is missing here", "frames are missing here");
+    fill(body, h("div", { class: "card missing" }, h("b", {}, symbol("!"), ` ${count}`), h("p", {}, reason)));
+  },
+  reset: (body, { reset, epoch }) =>
+    fill(body, RESETS[short(reset.reason)] ?? "The reading begins anew here.", " ", dim(`epoch ${epoch}`)),
+  end: (body, { end }) => fill(body, "session ended ", badge(end.state), end.reason && ` ${plain(end.reason)}`),
+};
+
+/** @param {any} body @param {Item} item @param {Context} context */
+function unknown(body, item, context) {
+  fill(body, "An event kind that this page does not know. ", h("span", { class: "buttons" }, context.buttons(item, () => `${item.epoch}-${item.seq}`)));
+}
+
+/** @param {any} state */
+export function badge(state) {
+  const { key, sym, word } = stateOf(state);
+  return h("span", { class: `badge s-${key}` }, symbol(sym), ` ${word}`);
+}
+
+/** @param {any} body @param {Item} item */
+function message(body, item) {
+  if (item.status === "OPEN") return stream(body, item);
+  const cut = item.status === "ABORTED" ? "stopped here" : item.status === "FAILED" && "broke off here";
+  const text = item.kind === "thinking" ? thinking(item) : h("div", { class: "md" }, markdown(item.text));
+  fill(body, item.text.trim() ? text : dim("(empty)"), cut && h("p", { class: "dim" }, symbol("■"), ` ${cut}`));
+}
+
+/** While it grows it is plain text, and only what is new is added. @param {any} body @param {Item} item */
+function stream(body, item) {
+  let text = body.firstChild?.firstChild;
+  if (!text || !body.firstChild.classList.contains("stream")) {
+    text = document.createTextNode("");
+    fill(body, h("div", { class: "stream" }, text));
+    body.shown = 0;
+  }
+  text.appendData(plain(item.text.slice(body.shown)));
+  body.shown = item.text.length;
+}
+
+/** @param {Item} item */
+function thinking(item) {
+  const text = item.text.trim();
+  if (text.length <= FOLDED) return h("div", { class: "said" }, plain(text));
+  const head = text.slice(0, FOLDED - 20).replace(/\s+/g, " ");
+  return h("details", {}, h("summary", {}, plain(head), "… ", dim(counted(text.length, "character"))), h("div", { class: "md" }, markdown(item.text)));
+}
+
+/** @param {any} body @param {Item} item */
+function toolCall(body, item) {
+  const [sym, word] = TOOLS[item.status] ?? ["?", `status not known${/\d/.test(item.status) ? ` (${item.status})` : ""}`];
+  const output = plain(item.output.replace(/\u001b\[[0-9;:]*m/g, "")).replace(/\n+$/, "");
+  const lines = output ? output.split("\n").length : 0;
+  const facts = dim();
+  if (item.status === "IN_PROGRESS" && item.at !== undefined)
+    ticking(facts, () => (item.status === "IN_PROGRESS" ? `(${span(Math.floor(Math.max(0, now() - item.at) / 1000) * 1000)})` : null));
+  else {
+    const took = item.ended !== undefined && item.ended >= item.at ? span(item.ended - item.at) : "";
+    const size = item.fullOutputChars ? `output cut from ${item.fullOutputChars} characters` : lines > 0 && counted(lines, "line");
+    facts.append([took, size].filter(Boolean).join(" · "));
+  }
+  const head = [symbol(sym), " ", h("span", { class: `t-${item.status}` }, word), " ", h("code", { class: "title" }, plain(item.title || item.toolCallId || "(no title)")), " ", facts];
+  const open = item.status === "FAILED" || lines <= OPEN_LINES;
+  const long = output.length > MOST_OUTPUT;
+  const shown = long ? `${output.slice(0, MOST_OUTPUT / 2)}\n… ${output.length - MOST_OUTPUT} characters …\n${output.slice(-MOST_OUTPUT / 2)}` : output;
+  const was = body.querySelector("details")?.open;
+  fill(body, output ? h("details", { open: was ?? open }, h("summary", {}, head), h("pre", { class: "output", tabindex: "0" }, shown)) : h("div", {}, head), item.diffs.map(diffView));
+}
