@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from asgi import EventReader, ask, opened
+from compass_agent.log.memory import MemoryLog
 from compass_agent.services.http import Pace, Shared, http_app
 from ways_in import FailingLog
-from writing_logs import E1, E2, S, batch
+from writing_logs import E1, E2, E3, S, batch, end
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -203,3 +204,21 @@ async def test_the_headers_alone_of_a_stream_that_cannot_be_opened_say_so() -> N
         assert (await ask(app, EVENTS, method="HEAD")).status == 503
     app.stop()
     assert (await ask(app, EVENTS, method="HEAD")).status == 503
+
+
+@pytest.mark.requirement("G-HTTP-1")
+@pytest.mark.parametrize("path", [EVENTS, f"/v1/events?s={S}"])
+async def test_who_closes_on_end_has_read_every_run(path: str) -> None:
+    log = MemoryLog()
+    for epoch in (E1, E2, E3):
+        await log.open(S, epoch)
+        await log.append(batch(1, trace=[1, 2], through=2, epoch=epoch))
+        await log.append(end(2, 2, epoch=epoch))
+    told: list[str] = []
+    async with opened(http_app(log, shared=Shared(QUICK)), path) as answer:
+        async for event in answer.events():
+            told.append(event.name)
+            if event.name == "end":
+                break
+    run = ["message", "message"]
+    assert told == [*run, "ended", "reset", *run, "ended", "reset", *run, "end"]

@@ -71,7 +71,7 @@ async def test_a_session_is_told_from_its_first_frame_to_its_end() -> None:
         "message 2",
         "gap 4",
         "message 5",
-        "end 5",
+        "ended 5",
         "reset",
         "message 1",
         "message 2",

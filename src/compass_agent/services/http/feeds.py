@@ -19,17 +19,17 @@ from compass_agent.services.as_json import row_to_dict
 from compass_agent.services.http.sse import event
 from compass_agent.services.reading import place_of_item, reset_at
 from compass_agent.services.sessions import list_sessions, tail
-from compass_agent.wire import FrameItem
+from compass_agent.wire import End, FrameItem, Reset
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
 
     from anyio.abc import ObjectSendStream
 
     from compass_agent.frames import Cursor
     from compass_agent.log.read import ReadLog
     from compass_agent.services.http.sse import Encoder
-    from compass_agent.wire import Page
+    from compass_agent.wire import Item
 
 _PAGE_FRAMES = 512
 
@@ -136,29 +136,45 @@ class SessionsFeed:
             nonlocal cursor
             pages = tail(self._log, session, after, page_frames=_PAGE_FRAMES)
             async with aclosing(pages):
+                # Whether an end is the last one shows by what comes behind it.
+                held: list[Item] = []
                 async for page in pages:
-                    for part in self._parts(session, page):
+                    items, held = _before_end([*held, *page.items])
+                    for part in self._parts(session, items):
                         await parts.send(part)
                         cursor = part.cursor or cursor
+                for part in self._parts(session, held, last=True):
+                    await parts.send(part)
 
         error = await failure_of(told)
         if error is not None:
             await parts.send(Part(b"", session=session, cursor=cursor, error=error))
 
-    def _parts(self, session: str, page: Page) -> Iterator[Part]:
+    def _parts(self, session: str, items: Iterable[Item], *, last: bool = False) -> Iterator[Part]:
         events: list[bytes] = []
         frames = 0
         place: Cursor | None = None
-        for item in page.items:
+        for item in items:
             if frames == self._batch:
                 yield Part(b"".join(events), frames, session, place)
                 events.clear()
                 frames = 0
-            events.append(self._encoder.item(session, item, marked=not self._several))
+            marked = not self._several
+            events.append(self._encoder.item(session, item, marked=marked, last=last))
             place = place_of_item(item) or place
             frames += isinstance(item, FrameItem)
         if events:
-            yield Part(b"".join(events), frames, session, page.cursor)
+            yield Part(b"".join(events), frames, session, place)
+
+
+def _before_end(items: list[Item]) -> tuple[list[Item], list[Item]]:
+    """Return what stands before an end that no newer run follows yet, and the rest."""
+    for place in range(len(items) - 1, -1, -1):
+        if isinstance(items[place], Reset):
+            break
+        if isinstance(items[place], End):
+            return items[:place], items[place:]
+    return items, []
 
 
 async def failure_of(work: Callable[[], Awaitable[None]]) -> Exception | None:

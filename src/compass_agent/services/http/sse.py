@@ -52,13 +52,15 @@ class Encoder:
         self._size = 0
         self._kept: dict[_Key, tuple[bytes, bytes]] = {}
 
-    def item(self, session: str, item: Item, *, marked: bool = True) -> bytes:
+    def item(self, session: str, item: Item, *, marked: bool = True, last: bool = True) -> bytes:
         """Return the event of `item`.
 
         Args:
             session: Its session.
             item: What to encode.
             marked: Give it an id, when it has a place.
+            last: Nothing of the session follows; the end of a run that others follow is `ended`, so
+                that who closes on `end` has read all.
 
         Raises:
             OperationError: `unsupported_input`, when the item holds bytes that are no frame.
@@ -69,6 +71,8 @@ class Encoder:
                 return b"%bid: %b-%d\n%b" % (before, item.epoch.encode(), item.seq, data)
             return before + data
         name = _NAMES.get(type(item), "")
+        if name == "end" and not last:
+            name = "ended"
         place = place_of_item(item) if marked else None
         return event(name, item_to_json(session, item), "" if place is None else str(place))
 
