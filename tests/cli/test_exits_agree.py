@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from compass_agent.cli import main
 from command_runs import AGENTS
+from compass_agent.cli import main
 from recordings import COMMANDS, DATA, recordings
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from compass_agent.cli import main
 from compass_agent.view.cards import WHOLE
-from compass_agent.view.lines import cell_width
 from compass_agent.view.markdown import MarkdownRenderer
 from compass_agent.view.style import Style
 from compass_agent.view.text import TextRenderer, Thinking
 from compass_agent.view.times import TimeForm, Times
+from compass_agent.view.widths import cell_width
 from compass_agent.wire import End, Gap, GapReason, Item, Reset, ResetReason
 from hostile import HOSTILE, frames_with
 from rendering import EPOCH, placed

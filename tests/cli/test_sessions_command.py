@@ -20,8 +20,8 @@ from compass_agent.frames import (
 from compass_agent.log.read import SessionSummary
 from compass_agent.services import SessionRow
 from compass_agent.view.failure import explain
-from compass_agent.view.lines import cell_width
 from compass_agent.view.style import Style
+from compass_agent.view.widths import cell_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,9 +6,10 @@ __all__ = ("sessions_table",)
 
 from typing import TYPE_CHECKING
 
-from compass_agent.view.lines import cell_width, fitted
+from compass_agent.view.lines import fitted
 from compass_agent.view.neutralise import one_line
 from compass_agent.view.style import Role
+from compass_agent.view.widths import cell_width
 from compass_agent.view.words import DISCONNECTED, ERRORED, duration, state_word
 
 if TYPE_CHECKING:
