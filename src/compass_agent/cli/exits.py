@@ -186,7 +186,9 @@ def _told(message: str, exit_status: int, *, as_json: bool) -> int:
 
             message = json.dumps({"success": False, "message": message})
         else:
-            message = f"compass: {message}"
+            from compass_agent.cli.talk import laid_out  # noqa: PLC0415 - likewise
+
+            message = laid_out(message, sys.stderr)
         print(message, file=sys.stderr)
     return exit_status
 

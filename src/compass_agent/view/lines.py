@@ -31,6 +31,8 @@ def fitted(text: str, width: int, more: str) -> str:
     cells = cell_width(text)
     if cells <= width:
         return text + " " * (width - cells)
+    if cell_width(more) > width:
+        return " " * width
     room, part = width - cell_width(more), ""
     for char in text:
         room -= char_width(char)

@@ -124,6 +124,14 @@ class TextRenderer:
             self._item(item)
         return self._lines.take()
 
+    def pause(self) -> str:
+        """Return what ends the open line, if there is one: something else is to stand below it.
+
+        What flows on is barred.
+        """
+        self._lines.pause()
+        return self._lines.take()
+
     def finish(self) -> str:
         """Return what closes the open line, if there is one."""
         self._release()
