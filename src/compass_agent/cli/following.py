@@ -26,7 +26,7 @@ from compass_agent.errors.codes import OperationError
 from compass_agent.services.sessions import resolve_session, tail
 from compass_agent.view.choice import Choice
 from compass_agent.view.neutralise import one_line
-from compass_agent.view.outcome import Outcome
+from compass_agent.view.outcome import Outcome, tells_nothing
 from compass_agent.wire import CaughtUp, FrameItem, decode_frame
 
 if TYPE_CHECKING:
@@ -213,7 +213,10 @@ class _Tail:
         return met
 
     def _up_to_goal(self, items: Sequence[Item]) -> tuple[Sequence[Item], bool]:
+        at_end_alone = self._until.is_end_alone
         for number, item in enumerate(items, 1):
+            if at_end_alone and isinstance(item, FrameItem) and tells_nothing(item.data):
+                continue  # nearly all frames are such
             self._outcome.push(item)
             if isinstance(item, CaughtUp):
                 self._live = True
