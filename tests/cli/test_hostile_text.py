@@ -137,8 +137,12 @@ def test_no_command_passes_a_control_character(
     saved = tmp_path / "s1.jsonl"
     lines = capsys.readouterr().out
     assert harm(lines) == ""
+    saved.write_text(lines, "utf-8")
     # A file can say anything, also where a log checks.
-    saved.write_text(lines.replace(epoch, "\\u001b[2J\\u202e"), "utf-8")
+    lying = tmp_path / "\x1b[2J.jsonl"
+    lying.write_text(lines.replace(epoch, "\\u001b[2J\\u202e"), "utf-8")
+    assert main(["tail", str(lying)]) == 65
+    assert harm(capsys.readouterr().err) == ""
     for command in (
         ["tail", "s1", "-v"],
         ["tail", "s1", "-n", "2"],

@@ -27,6 +27,7 @@ from compass_agent.services.sessions import resolve_session, tail
 from compass_agent.view.choice import Choice
 from compass_agent.view.neutralise import one_line
 from compass_agent.view.outcome import Outcome, tells_nothing
+from compass_agent.view.words import state_word
 from compass_agent.wire import CaughtUp, FrameItem, decode_frame
 
 if TYPE_CHECKING:
@@ -150,9 +151,20 @@ class _Tail:
         if count is not None and (options.since is None or not usual):
             last = await last_entries(log, session, count, self._choice, briefly=usual)
             if last.cut and usual:
-                say(f"what is older than the last {count} entries is not shown; -n all shows it")
+                self._tell_cut(last, count)
             begin = Begin(last.after, last.first, begin.since_ms, last.cut)
         return begin
+
+    def _tell_cut(self, last: Begin, count: int) -> None:
+        if last.found is None or last.found > count or self._choice.takes_all:
+            say(f"what is older than the last {count} entries is not shown; -n all shows it")
+            return
+        state = state_word(self._found.state)
+        fit = {0: "none fits", 1: "one fits"}.get(last.found, f"{last.found} fit")
+        say(
+            f"{self._found.session} is {state}; of its last {last.looked} frames {fit}."
+            f" Older ones were not looked through: -n {count} looks further, -n all at all"
+        )
 
     def _out(self) -> Out:
         options = self._options
@@ -174,6 +186,8 @@ class _Tail:
                 async for page in pages:
                     if self._take(page, gate, printer):
                         break
+                else:
+                    self._show(gate.rest(), printer)
         except OperationError:
             self._countdown.stop()
             if self._cursor is not None:
@@ -205,12 +219,15 @@ class _Tail:
         passed, shown = gate.split(items)
         if passed:
             printer.pass_by(passed)
-        if shown:
-            self._verdict.push(shown)
-            printer.show(shown)
+        self._show(shown, printer)
         self._cursor = page.cursor or self._cursor
         self._count_down(items, printer)
         return met
+
+    def _show(self, items: Sequence[Item], printer: Printer) -> None:
+        if items:
+            self._verdict.push(items)
+            printer.show(items)
 
     def _up_to_goal(self, items: Sequence[Item]) -> tuple[Sequence[Item], bool]:
         at_end_alone = self._until.is_end_alone

@@ -21,6 +21,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from compass_agent.cli.closed import ClosedOutput
 from compass_agent.cli.talk import is_utf8, say
 
 if TYPE_CHECKING:
@@ -177,7 +178,15 @@ def log_exists(url: str | None) -> bool:
 
 
 def prepare_streams() -> None:
-    """Let stdout and stderr take any text: what their encoding lacks is escaped."""
+    """Let stdout and stderr take any text: what their encoding lacks is escaped.
+
+    One that was closed at the start gets a descriptor, so that no file of ours, such as a log,
+    takes its place; writing to stdout fails then as to any file that cannot be written.
+    """
+    if sys.stdout is None:
+        sys.stdout = ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - for good
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -79,6 +79,7 @@ async def session_in(log: ReadLog, name: str, wait_s: float = 0.0) -> SessionSum
 
 @contextlib.asynccontextmanager
 async def _open_saved(name: str, *, whole: bool) -> AsyncGenerator[SavedLog]:
+    from compass_agent.errors.groups import leaves  # noqa: PLC0415 - dear to import
     from compass_agent.services.saved import SavedLineError, SavedLog  # noqa: PLC0415 - dear
 
     saved = SavedLog(_stdin() if name == "-" else _file(name))
@@ -87,8 +88,12 @@ async def _open_saved(name: str, *, whole: bool) -> AsyncGenerator[SavedLog]:
         if not saved.session:
             raise CommandError(f"{name}: there is nothing in it", EXIT_NO_INPUT)
         yield saved
-    except SavedLineError as error:
-        raise CommandError(f"{name}: line {error.line} is not of one export") from error
+    except (SavedLineError, BaseExceptionGroup) as error:
+        # Who reads on may do so in a task.
+        found = next((one for one in leaves(error) if isinstance(one, SavedLineError)), None)
+        if found is None:
+            raise
+        raise CommandError(f"{name}: line {found.line} is not of one export") from error
     finally:
         await saved.aclose()
 
