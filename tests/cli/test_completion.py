@@ -31,7 +31,7 @@ def fits(record: Record, capsys: Capture) -> Callable[..., list[str]]:
         record(name, [build.lifecycle(READY)], None)
 
     def ask(*words: str) -> list[str]:
-        assert main(["completion", "--words", *words]) == 0
+        main(["completion", "--words", *words])
         out, err = capsys.readouterr()
         assert err == ""
         return [line.split("\t")[0] for line in out.splitlines()]
@@ -56,7 +56,24 @@ def test_commands_options_values_and_sessions_are_offered(fits: Callable[..., li
     assert fits("tail", "--grep", "x") == []
     assert fits("tail", "--json", "run-2") == ["run-2"]
     assert fits("nonsense", "") == []
+    assert fits("tail", "--log=s") == ["--log=sqlite:"]
+    assert fits("tail", "--until=i") == ["--until=idle"]
     assert fits("tail", "--log", "sqlite:/nowhere/at.all", "r") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "files"),
+    [
+        (["tail", "x"], True),
+        (["tail", "--log", "x"], True),
+        (["serve", "--token-file", "x"], True),
+        (["tail", "--grep", "x"], False),
+        (["tail", "--since=x"], False),
+        (["run", "--session", "x"], False),
+    ],
+)
+def test_files_are_offered_where_one_fits(words: list[str], files: bool) -> None:
+    assert main(["completion", "--words", *words]) == (0 if files else 1)
 
 
 def test_a_log_that_cannot_be_read_offers_nothing(capsys: Capture) -> None:
@@ -80,6 +97,8 @@ def test_which_shell_has_to_be_said(capsys: Capture) -> None:
         ("compass tail a:b:", ["c"]),
         ("compass tail --until ", ["ended", "error", "idle", "turn"]),
         ("compass nonsense x", []),
+        ("compass tail --log=sq", ["sqlite:"]),
+        ("compass tail --grep x", []),
     ],
 )
 def test_bash_completes(line: str, offered: list[str], record: Record) -> None:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from compass_agent.cli import main
 from compass_agent.view.cards import WHOLE
-from compass_agent.view.lines import cell_width
 from compass_agent.view.markdown import MarkdownRenderer
 from compass_agent.view.style import Style
 from compass_agent.view.text import TextRenderer, Thinking
 from compass_agent.view.times import TimeForm, Times
+from compass_agent.view.widths import cell_width
 from compass_agent.wire import End, Gap, GapReason, Item, Reset, ResetReason
 from hostile import HOSTILE, frames_with
 from rendering import EPOCH, placed
@@ -137,8 +137,12 @@ def test_no_command_passes_a_control_character(
     saved = tmp_path / "s1.jsonl"
     lines = capsys.readouterr().out
     assert harm(lines) == ""
+    saved.write_text(lines, "utf-8")
     # A file can say anything, also where a log checks.
-    saved.write_text(lines.replace(epoch, "\\u001b[2J\\u202e"), "utf-8")
+    lying = tmp_path / "\x1b[2J.jsonl"
+    lying.write_text(lines.replace(epoch, "\\u001b[2J\\u202e"), "utf-8")
+    assert main(["tail", str(lying)]) == 65
+    assert harm(capsys.readouterr().err) == ""
     for command in (
         ["tail", "s1", "-v"],
         ["tail", "s1", "-n", "2"],

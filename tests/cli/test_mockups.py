@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from compass_agent.view.lines import cell_width
+from compass_agent.view.widths import cell_width
 from mockups import CAPTURES, EXITS, FORMS, capture, record_mockups
 from terminals import Terminal
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     Record = Callable[[str, Sequence[SessionFrame], int | None], str]
     Capture = pytest.CaptureFixture[str]
 
+FRAME = '{"sessionId": "s", "epoch": "0123456789abcdef", "seq": "1"}'
+OTHER = FRAME.replace('"s"', '"t"')
 STOPPED = AgentSessionState.AGENT_SESSION_STATE_STOPPED
 build = FrameBuilder(lambda: 1_700_000_000_000)
 
@@ -163,8 +165,9 @@ def test_what_comes_through_a_pipe_is_shown_as_it_comes(record: Record, capsys: 
         ("", 66, "there is nothing in it"),
         ("\n\n", 66, "there is nothing in it"),
         ("not json\n", 65, "line 1 is not of one export"),
-        ('{"sessionId": "s", "epoch": "00", "seq": "1"}\n[]\n', 65, "line 2 is not"),
-        ('{"sessionId": "s", "seq": "1"}\n\n{"sessionId": "t", "seq": "2"}\n', 65, "line 3 is not"),
+        (f"{FRAME}\n[]\n", 65, "line 2 is not"),
+        ('{"sessionId": "s", "epoch": "00", "seq": "1"}\n', 65, "line 1 is not"),
+        (f"{FRAME}\n\n{OTHER}\n", 65, "line 3 is not"),
         ('{"sessionId": "\\u001b[2J", "seq": "1"}\n', 65, "line 1 is not"),
         ('{"seq": "1"}\n', 65, "line 1 is not"),
         ("[" * 100_000, 65, "line 1 is not"),
@@ -194,6 +197,9 @@ async def test_a_saved_log_is_a_log() -> None:
     reset = await anext(saved.read("s", Cursor("f" * 16, 2)))
     assert reset.items == [Reset("0123456789abcdef", ResetReason.UNKNOWN_EPOCH)]
     with pytest.raises(OperationError) as caught:
+        await anext(saved.read("s", Cursor("0123456789abcdef", 5)))
+    assert caught.value.code is ErrorCode.CONFLICT
+    with pytest.raises(OperationError) as caught:
         await anext(saved.read("other"))
     assert caught.value.code is ErrorCode.NOT_FOUND
     with pytest.raises(OperationError):
@@ -201,3 +207,17 @@ async def test_a_saved_log_is_a_log() -> None:
     await saved.close_below("s", "0" * 16)
     await saved.aclose()
     assert SavedLineError(3).line == 3
+
+
+def test_an_export_that_is_cut_on_its_way_is_told_by_its_line() -> None:
+    piped = subprocess.run(
+        [*COMMAND, "tail", "-"],
+        input=f"{FRAME}\n" * 2 + FRAME[:30],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+        env=environment(),
+    )
+    assert piped.returncode == 65
+    assert "line 3 is not of one export" in piped.stderr

@@ -20,8 +20,8 @@ from compass_agent.frames import (
 from compass_agent.log.read import SessionSummary
 from compass_agent.services import SessionRow
 from compass_agent.view.failure import explain
-from compass_agent.view.lines import cell_width
 from compass_agent.view.style import Style
+from compass_agent.view.widths import cell_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -149,3 +149,17 @@ def test_the_age_is_short(age_ms: int, text: str) -> None:
 def test_every_command_says_the_same_of_itself_in_both_places(name: str) -> None:
     module = __import__(f"compass_agent.cli.{name}", fromlist=["NAME", "HELP"])
     assert (name, COMMANDS[name]) == (module.NAME, module.HELP)
+
+
+@pytest.mark.requirement("G-TERM-2")
+@pytest.mark.parametrize("width", [1, 5, 20, 40, 60, 80, 200])
+def test_no_line_of_the_table_is_wrapped_by_the_terminal(width: int) -> None:
+    rows = [
+        row("s" * 128, ERRORED, build.session_error(ERROR, "x" * 300).typed_event.session_error),
+        row("a", WORKING, title="\u4dc0" * 40),
+    ]
+    table = sessions_table(rows, Style(), now_ms=NOW_MS, width=width)
+    assert table.count("\n") == 3
+    assert max(map(cell_width, table.splitlines())) < max(width, 2)
+    if width >= 60:
+        assert "a  " in table

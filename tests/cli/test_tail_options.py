@@ -84,7 +84,7 @@ ALL = [
     [
         ([], ALL),
         (["-n", "all"], ALL),
-        (["-n", "0"], []),
+        (["-n", "0"], ["end"]),
         (["-n", "2"], ALL[-2:]),
         (["--tail", "4"], ALL[-4:]),
         (["-n", "1000"], ALL),
@@ -102,7 +102,7 @@ ALL = [
         (["--thinking", "none"], [word for word in ALL if word != "thinking"]),
         (["--kind", "text", "-n", "2"], ["text", "end"]),
         (["--since", "2023-11-14T22:23:00+00:00"], ALL[-7:]),
-        (["--since", "1m"], []),
+        (["--since", "1m"], ["end"]),
         (["--since", "2001-01-01", "-n", "3"], ALL[-3:]),
     ],
     ids=lambda value: " ".join(value) if value and value[0].startswith("-") else None,
@@ -252,3 +252,25 @@ def test_with_o_json_errors_are_objects_too(log_url: str, capsys: Capture) -> No
     for form in (["-o", "json"], ["--output=json"], ["-ojson"]):
         assert main(["tail", "nobody", "--log", log_url, "--no-follow", *form]) == 4
         assert json.loads(capsys.readouterr().err)["code"] == "not_found"
+
+
+def test_a_place_to_begin_at_is_the_only_one(capsys: Capture) -> None:
+    for more in (["-n", "3"], ["--since", "1m"]):
+        assert main(["tail", "s1", "--after", f"{'0' * 16}-4", *more]) == 2
+        assert "leave -n and --since out" in capsys.readouterr().err
+
+
+@pytest.mark.requirement("G-TERM-3")
+def test_a_choice_shows_soon_what_fits_and_says_what_it_did_not_look_at(
+    record: Record, capsys: Capture
+) -> None:
+    failed = [build.session_error(ERROR, "long ago", status=500), build.lifecycle(ERRORED)]
+    pieces = [build.assistant_text("x ", "1") for _ in range(5_000)]
+    record("long", [*failed, build.lifecycle(WORKING), *pieces], READY)
+    assert main(["tail", "long", "--problems"]) == 0
+    out, err = capsys.readouterr()
+    assert HEAD.findall(out) == ["end"]
+    assert "long is WORKING; of its last 4256 frames none fits." in err
+    assert "were not looked through: -n 50 looks further" in err
+    main(["tail", "long", "--problems", "-n", "50"])
+    assert HEAD.findall(capsys.readouterr().out) == ["ERROR", "state", "end"]

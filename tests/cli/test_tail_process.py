@@ -22,7 +22,7 @@ from compass_agent.frames import (
     SessionErrorKind,
     SessionFrame,
 )
-from compass_agent.view.lines import cell_width
+from compass_agent.view.widths import cell_width
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

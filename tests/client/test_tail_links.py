@@ -61,6 +61,38 @@ async def test_a_tail_goes_on_where_it_was_when_the_hub_is_back_and_says_so(plac
 
 
 @pytest.mark.requirement("G-CLIENT-2")
+@pytest.mark.parametrize("bad", [LinkStatus.AWAY, LinkStatus.BACK])
+async def test_what_on_link_raises_loses_nothing(place: Path, bad: LinkStatus) -> None:
+    log = MemoryLog()
+    raised: list[LinkStatus] = []
+
+    def on_link(link: Link) -> None:
+        if link.status is bad:
+            raised.append(link.status)
+            raise ValueError(bad)
+
+    async def words(last: str) -> list[str]:
+        read: list[str] = []
+        with anyio.fail_after(20):
+            while last not in read:
+                try:
+                    read += told([await anext(reading)])
+                except ValueError:
+                    continue
+        return read
+
+    await stored(log, batch(1, trace=[1], through=1))
+    reading = tail(f"unix:{place}", S, on_link=on_link)
+    async with running_hub(log, unix=place):
+        assert await words("caught up") == ["t1", "caught up"]
+    await stored(log, batch(2, trace=[2, 3, 5], through=5), end(3, 6))
+    async with running_hub(log, unix=place):
+        rest_of_it = await words("end 6 4")
+    assert rest_of_it == ["t2", "t3", "gap 4-4 dropped", "t5", "gap 6-6 dropped", "end 6 4"]
+    assert raised == [bad]
+
+
+@pytest.mark.requirement("G-CLIENT-2")
 async def test_a_tail_that_begins_before_its_hub_waits_for_it(place: Path) -> None:
     log = MemoryLog()
     links: list[Link] = []

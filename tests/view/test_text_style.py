@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,8 +15,9 @@ from compass_agent.frames import (
     SessionFrame,
     SessionInjectionKind,
 )
-from compass_agent.view.lines import cell_width
+from compass_agent.view.lines import LineWriter
 from compass_agent.view.style import Style
+from compass_agent.view.widths import cell_width
 from compass_agent.wire import (
     End,
 )
@@ -112,6 +114,47 @@ def test_no_text_of_others_begins_a_line_or_reaches_the_edge(text: str, width: i
     # One header an entry (a tool has two): a forged one would be more.
     assert heads <= len(frames) + 1
     assert not set(out) & set("\r\x1b\x07\x9b\u202e\u200b\u2028")
+
+
+@pytest.mark.requirement("G-TERM-1", "G-TERM-2")
+@given(_EVIL, st.integers(12, 31))
+def test_on_a_narrow_terminal_every_line_fits_and_is_barred(text: str, width: int) -> None:
+    frames = _frames_saying(text)
+    out = rendered(*placed(*frames), End(EPOCH, 99, STOPPED, text), width=width, full=True)
+    begin = re.compile(r"(?:[0-9]{2}:[0-9]{2}:[0-9]{2}|--:--:--) .| *[│┃](?: |$)")
+    for line in out.split("\n")[:-1]:
+        assert begin.match(line), line
+        assert cell_width(line) < width
+
+
+def test_a_terminal_that_becomes_narrow_in_the_middle_of_a_line_gets_lines_that_fit() -> None:
+    lines = LineWriter(Style(), 80)
+    lines.begin("10:47:19 ¶ text     ", "         │ ")
+    lines.flow("one two ")
+    lines.width = 16
+    lines.flow("three four five six seven")
+    lines.close()
+    assert lines.take().split("\n")[1:] == ["│ three four", "│ five six", "│ seven", ""]
+
+
+@pytest.mark.parametrize("width", [None, 40])
+def test_what_follows_a_pause_is_barred(width: int | None) -> None:
+    lines = LineWriter(Style(), width)
+    lines.begin("10:47:19 ¶ text     ", "         │ ")
+    lines.flow("one ")
+    lines.pause()
+    lines.pause()
+    assert lines.take().endswith("one\n" if width else "one \n")
+    lines.flow("two")
+    lines.flow("\nthree")
+    lines.pause()
+    lines.close()
+    assert lines.take() == "         │ two\n         │ three\n"
+
+
+def test_what_selects_an_emoji_may_come_with_the_next_piece() -> None:
+    pieces = [build.assistant_text(piece, "1") for piece in ("\u263a", "\ufe0f a", "\ufe0f")]
+    assert "\u263a\ufe0f a<U+FE0F>" in rendered(*placed(*pieces))
 
 
 def test_wide_characters_count_two_cells() -> None:

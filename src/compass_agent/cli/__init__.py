@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "run": "run an agent's command and record its session",
-    "replay": "record a session from an agent's saved output",
+    "replay": "record a session from an agent's saved output, or from an export",
     "tail": "show what a session does, and what went wrong",
     "show": "tell how one session stands, and what went wrong",
     "wait": "wait until a session ended, failed, or is not at work",

@@ -11,7 +11,8 @@ from compass_agent.frames import Cursor
 from compass_agent.services.reading import place_of_item, read_session
 from compass_agent.services.requests import MAX_LIMIT
 from compass_agent.view.fold import fold
-from compass_agent.wire import CaughtUp, FrameItem, decode_frame
+from compass_agent.view.kinds import ALWAYS, kind_of_entry
+from compass_agent.wire import CaughtUp, End, FrameItem, decode_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
     from compass_agent.view.choice import Choice
     from compass_agent.wire import Item
 
-# Frames are looked through backwards, a page at a time. A filter may need many to find its entries.
+# Frames are looked through backwards, a page at a time, so many of them for the first line to be
+# there at once. A filter needs more to find its entries; who gives a number waits for them.
 _FIRST_FRAMES = 256
 _FEW_PAGES = 2
+_SOME_PAGES = 5
 _MANY_PAGES = 200
 
 
@@ -37,12 +40,16 @@ class Begin:
         first: Show from this place on; None: from the first that is read.
         since_ms: Show from this time on; None: from any.
         cut: There is more before what is shown.
+        found: How many entries were found that are not shown always; None: nothing was looked for.
+        looked: Through how many frames was looked for them.
     """
 
     after: Cursor | None = None
     first: Cursor | None = None
     since_ms: int | None = None
     cut: bool = False
+    found: int | None = None
+    looked: int = 0
 
 
 async def last_entries(
@@ -55,25 +62,25 @@ async def last_entries(
         session: The session's id.
         count: How many.
         choice: Which are wanted.
-        briefly: Look back over a thousand frames at most; what is longer is cut.
+        briefly: Look back over about a thousand frames at most, over four thousand when not every
+            entry is wanted; what is longer is cut.
 
     Raises:
         OperationError: As `read_session` does.
     """
     page = await read_session(log, session, limit=_FIRST_FRAMES)
     places: list[Cursor] = []
-    pages, after = 1, page.prev
+    pages, looked, fitting, after = 1, 0, 0, page.prev
+    most = _MANY_PAGES
+    if briefly:
+        most = _FEW_PAGES if choice.takes_all else _SOME_PAGES
     while True:
-        found = [
-            Cursor(entry.epoch, entry.seq)
-            for entry in fold(page.items)
-            if entry.seq and choice.takes(entry)
-        ]
-        places[:0] = found
+        looked += sum(isinstance(item, FrameItem) for item in page.items)
+        taken = [entry for entry in fold(page.items) if entry.seq and choice.takes(entry)]
+        fitting += sum(kind_of_entry(entry) not in ALWAYS for entry in taken)
+        places[:0] = [Cursor(entry.epoch, entry.seq) for entry in taken]
         after = page.prev
-        if after is None or len(places) > count:
-            break
-        if pages == (_FEW_PAGES if briefly and choice.takes_all else _MANY_PAGES):
+        if after is None or len(places) > count or pages == most:
             break
         page = await read_session(log, session, before=after, limit=MAX_LIMIT)
         pages += 1
@@ -82,7 +89,7 @@ async def last_entries(
         first = _behind(await _end(log, session))
     else:
         first = places[-count:][0] if len(places) > count else None
-    return Begin(_just_before(after), first, cut=cut)
+    return Begin(_just_before(after), first, cut=cut, found=fitting, looked=looked)
 
 
 async def since(log: ReadLog, session: str, at_ms: int) -> Begin:
@@ -109,6 +116,11 @@ class Gate:
         self._open = begin.first is None and begin.since_ms is None
         self._late_enough = begin.since_ms is None
         self._far_enough = begin.first is None
+        self._end: End | None = None
+
+    def rest(self) -> Sequence[Item]:
+        """Return what is to be shown although nothing opened it: how the session ended."""
+        return () if self._end is None else (self._end,)
 
     def split(self, items: Sequence[Item]) -> tuple[Sequence[Item], Sequence[Item]]:
         """Return the items that are not shown and those that are."""
@@ -117,7 +129,10 @@ class Gate:
         for number, item in enumerate(items):
             if self._opens(item):
                 self._open = True
-                return items[:number], items[number:]
+                end, self._end = self.rest(), None
+                return items[:number], [*end, *items[number:]]
+            # An end is always shown, when it is not of an earlier run.
+            self._end = item if isinstance(item, End) else None
         return items, ()
 
     def _opens(self, item: Item) -> bool:

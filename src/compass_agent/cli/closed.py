@@ -1,17 +1,35 @@
-"""Notices at once that nobody reads our standard output any more, also while nothing is written."""
+"""Standard output that nobody reads: noticed at once, also while nothing is written."""
 
 from __future__ import annotations
 
-__all__ = ("until_closed",)
+__all__ = ("ClosedOutput", "until_closed")
 
+import errno
+import io
 import os
 import select
 import stat
 import sys
 
-import anyio
-
 _GONE = select.POLLERR | select.POLLHUP
+
+
+class ClosedOutput(io.StringIO):
+    """Stands for a standard output that was closed before the command began."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._descriptor = os.open(os.devnull, os.O_WRONLY)
+
+    def write(self, text: str, /) -> int:
+        """Raise OSError, unless there is nothing to write."""
+        if text:
+            raise OSError(errno.EBADF, "standard output is closed")
+        return 0
+
+    def fileno(self) -> int:
+        """Return a descriptor of the null device, for those who do not mind."""
+        return self._descriptor
 
 
 async def until_closed() -> None:
@@ -20,6 +38,8 @@ async def until_closed() -> None:
     Raises:
         BrokenPipeError: It is gone.
     """
+    import anyio  # noqa: PLC0415 - dear to import
+
     descriptor = _pipe()
     while descriptor is not None:
         try:

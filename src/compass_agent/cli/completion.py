@@ -25,24 +25,27 @@ NAME = "completion"
 HELP = "print the completion of a shell"
 
 _ASK_S = 2.0
+_NO_FILES = 1  # exit status: nothing fits, and no file does
 _LOGS = ("sqlite:", "unix:", "grpc://")
 _KIND_DESTS = {"kind", "not_kind", "fail_on"}
 
 _SCRIPTS = {
     "bash": r"""# bash completion of compass; to use it: eval "$(compass completion bash)"
 _compass() {
-    local line=${COMP_LINE:0:COMP_POINT} current reply rest cut
+    local line=${COMP_LINE:0:COMP_POINT} current reply rest cut replies
     local -a words
     read -ra words <<< "$line"
     [[ $line == *[[:space:]] ]] && words+=("")
     current=${words[${#words[@]}-1]}
     COMPREPLY=()
+    replies=$("${words[0]}" completion --words "${words[@]:1}" 2>/dev/null) ||
+        compopt +o default 2>/dev/null
     while IFS=$'\t' read -r reply rest; do
-        COMPREPLY+=("$reply")
-    done < <("${words[0]}" completion --words "${words[@]:1}" 2>/dev/null)
-    # bash takes what stands before a colon for a word of its own.
-    if [[ $current == *:* && $COMP_WORDBREAKS == *:* ]]; then
-        cut=${current%"${current##*:}"}
+        [[ -n $reply ]] && COMPREPLY+=("$reply")
+    done <<< "$replies"
+    # bash takes what stands before a colon, or an equals sign, for a word of its own.
+    if [[ $current == *[:=]* && $COMP_WORDBREAKS == *:* ]]; then
+        cut=${current%"${current##*[:=]}"}
         COMPREPLY=("${COMPREPLY[@]#"$cut"}")
     fi
 }
@@ -52,13 +55,14 @@ complete -o default -F _compass compass
 # zsh completion of compass; to use it: source <(compass completion zsh)
 _compass() {
     local -a replies
-    local reply rest
+    local reply rest found files=1
+    found=$("${words[1]}" completion --words "${(@)words[2,CURRENT]}" 2>/dev/null) || files=0
     while IFS=$'\t' read -r reply rest; do
-        replies+=("${reply//:/\\:}:${rest}")
-    done < <("${words[1]}" completion --words "${(@)words[2,CURRENT]}" 2>/dev/null)
+        [[ -n $reply ]] && replies+=("${reply//:/\\:}:${rest}")
+    done <<< "$found"
     if (( ${#replies} )); then
         _describe compass replies
-    else
+    elif (( files )); then
         _files
     fi
 }
@@ -72,9 +76,15 @@ fi
 function __compass_words
     set -l before (commandline -opc)
     set -l current (commandline -ct)
-    compass completion --words $before[2..] "$current" 2>/dev/null
+    set -l found (compass completion --words $before[2..] "$current" 2>/dev/null)
+    set -l files $status
+    if test (count $found) -gt 0
+        printf '%s\n' $found
+    else if test $files -eq 0
+        __fish_complete_path "$current"
+    end
 end
-complete -c compass -a '(__compass_words)'
+complete -c compass -f -a '(__compass_words)'
 """,
 }
 
@@ -95,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
         words: list[str] = options.words or [""]
         fits = [(word, told) for word, told in _fits(words) if word.startswith(words[-1])]
         sys.stdout.write("".join(f"{word}\t{told}\n" for word, told in fits))
-        return EXIT_OK
+        return EXIT_OK if fits or _takes_file(words) else _NO_FILES
     if options.shell is None:
         raise CommandError(f"which shell? One of {', '.join(_SCRIPTS)}", EXIT_USAGE)
     sys.stdout.write(_SCRIPTS[options.shell])
@@ -106,6 +116,9 @@ def _fits(words: list[str]) -> _Fits:
     from compass_agent.cli import COMMANDS  # noqa: PLC0415 - the package imports this module
 
     *before, current = words
+    name, equals, _ = current.partition("=")
+    if before and equals and name.startswith("--"):
+        return [(f"{name}={value}", told) for value, told in _fits([*before, name, ""])]
     if not before:
         return [*COMMANDS.items(), ("--help", ""), ("--version", "")]
     if before[0] not in COMMANDS:
@@ -117,6 +130,22 @@ def _fits(words: list[str]) -> _Fits:
     if current.startswith("-"):
         return list(_options(parser))
     return list(_places(parser, before))
+
+
+def _takes_file(words: list[str]) -> bool:
+    """Tell whether a file's name fits: it does unless an option wants something else."""
+    from compass_agent.cli import COMMANDS  # noqa: PLC0415 - the package imports this module
+
+    *before, current = words
+    name, equals, _ = current.partition("=")
+    if equals and name.startswith("--"):
+        before.append(name)
+    if len(before) < 2 or before[0] not in COMMANDS:  # noqa: PLR2004 - a command and an option
+        return True
+    asked = _option(_parser(before), before[-1])
+    if asked is None or asked.nargs is not None or asked.const is not None:
+        return True
+    return asked.dest == "log" or "file" in asked.dest
 
 
 def _parser(words: list[str]) -> argparse.ArgumentParser:

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from compass_agent.cli.exits import EXIT_OK, EXIT_USAGE, CommandError
-from compass_agent.cli.options import add_log_option, open_keeping, say
+from compass_agent.cli.options import add_log_option, open_keeping
+from compass_agent.cli.talk import say
 
 if TYPE_CHECKING:
     from compass_agent.errors.codes import OperationError

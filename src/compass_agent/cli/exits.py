@@ -63,11 +63,13 @@ class CommandError(Exception):
         ends: The exit status, or the code of the table whose exit status it is.
 
     Attributes:
+        row: The code of the table; None: it is a fault of the command line, or of a file.
         exit_status: The exit status of the command.
     """
 
     def __init__(self, message: str, ends: int | str = "unsupported_input") -> None:
         super().__init__(message)
+        self.row = None if isinstance(ends, int) else ends
         self.exit_status = ends if isinstance(ends, int) else _exit_status(ends)
 
 
@@ -149,7 +151,7 @@ def _failed(error: Exception, *, as_json: bool) -> int:
         _forget_stdout()
         return EXIT_PIPE_CLOSED
     if isinstance(error, CommandError) and not isinstance(error, NamedFailureError):
-        return _told(str(error), error.exit_status, as_json=as_json)
+        return _told(str(error), error.exit_status, as_json=as_json, code=error.row)
     if isinstance(error, OSError):
         _forget_stdout()
         return _told(error.strerror or type(error).__name__, EXIT_IO, as_json=as_json)
@@ -164,7 +166,10 @@ def _failed(error: Exception, *, as_json: bool) -> int:
         if as_json:
             print(_as_json(told), file=sys.stderr)
         else:
-            print(f"compass: {line or told.message}\n{told.guidance}", file=sys.stderr)
+            from compass_agent.cli.talk import laid_out  # noqa: PLC0415 - as above
+
+            line = laid_out(line or told.message, sys.stderr)
+            print(f"{line}\n{told.guidance}", file=sys.stderr)
     return told.exit_status
 
 
@@ -179,16 +184,29 @@ def _debug(error: OperationError) -> None:
         logger.debug("the command failed:\n%s", cause_text(error.__cause__))
 
 
-def _told(message: str, exit_status: int, *, as_json: bool) -> int:
+def _told(message: str, exit_status: int, *, as_json: bool, code: str | None = None) -> int:
     with contextlib.suppress(OSError):
         if as_json:
-            import json  # noqa: PLC0415 - only for this
-
-            message = json.dumps({"success": False, "message": message})
+            message = _object(message, code)
         else:
-            message = f"compass: {message}"
+            from compass_agent.cli.talk import laid_out  # noqa: PLC0415 - likewise
+
+            message = laid_out(message, sys.stderr)
         print(message, file=sys.stderr)
     return exit_status
+
+
+def _object(message: str, code: str | None) -> str:
+    """Return the object of `code`, if there is one, with a message that says more."""
+    import json  # noqa: PLC0415 - only for this
+
+    told: dict[str, object] = {"success": False}
+    if code is not None:
+        from compass_agent.errors.codes import ErrorCode, OperationError  # noqa: PLC0415 - as above
+        from compass_agent.errors.told import format_operation_error  # noqa: PLC0415 - likewise
+
+        told = format_operation_error(OperationError(ErrorCode(code)))
+    return json.dumps({**told, "message": message})
 
 
 def _as_json(error: OperationError) -> str:

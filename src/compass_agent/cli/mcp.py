@@ -9,7 +9,8 @@ import signal
 from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import EXIT_OK
-from compass_agent.cli.options import add_log_option, open_reading, say
+from compass_agent.cli.options import add_log_option, open_reading
+from compass_agent.cli.talk import say
 from compass_agent.errors.codes import ErrorCode, OperationError
 
 if TYPE_CHECKING:

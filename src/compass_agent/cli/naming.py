@@ -7,7 +7,7 @@ __all__ = ("SESSION_HELP", "WAIT_S", "find_session", "refuse_ambiguous")
 from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import CommandError
-from compass_agent.cli.options import say
+from compass_agent.cli.talk import say
 
 if TYPE_CHECKING:
     from compass_agent.log.read import ReadLog, SessionSummary

@@ -11,26 +11,27 @@ __all__ = (
     "open_told",
     "prepare_streams",
     "require_grpc",
-    "say",
     "style_of",
-    "terminal_width",
     "why_refused",
 )
 
-import codecs
 import contextlib
 import io
 import os
 import sys
 from typing import TYPE_CHECKING
 
+from compass_agent.cli.closed import ClosedOutput
+from compass_agent.cli.talk import is_utf8, say
+
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from compass_agent.errors.codes import OperationError
     from compass_agent.log import SessionLog
     from compass_agent.log.read import ReadLog
+    from compass_agent.services.hub_links import HubAway, HubBack
     from compass_agent.view.style import Style
 
 
@@ -58,13 +59,17 @@ def add_look_options(parser: argparse.ArgumentParser) -> None:
 
 @contextlib.asynccontextmanager
 async def open_reading(
-    url: str | None, *, patience_s: float | None = None
+    url: str | None,
+    *,
+    patience_s: float | None = None,
+    tell: Callable[[HubAway | HubBack], None] | None = None,
 ) -> AsyncGenerator[ReadLog]:
     """Open the log at `url` (None: the default), or that of a hub, and close it at the end.
 
     Args:
         url: Where it is.
         patience_s: For how long to wait for a hub that went away; None: as usual.
+        tell: Is told when a hub goes away and when it is back; None: it is said on stderr.
 
     Raises:
         OperationError: As `open_log` does. `TokenRefusedError`: a hub's token cannot be read.
@@ -72,7 +77,7 @@ async def open_reading(
     from compass_agent.log import is_hub, log_url  # noqa: PLC0415 - dear to import
 
     url = log_url(url)
-    log = _hub_reader(url, patience_s) if is_hub(url) else open_told(url)
+    log = _hub_reader(url, patience_s, tell) if is_hub(url) else open_told(url)
     try:
         yield log
     finally:
@@ -141,8 +146,11 @@ def require_grpc() -> None:
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
 
 
-def _hub_reader(url: str, patience_s: float | None) -> ReadLog:
+def _hub_reader(
+    url: str, patience_s: float | None, tell: Callable[[HubAway | HubBack], None] | None
+) -> ReadLog:
     require_grpc()
+    from compass_agent.cli.hub_talk import HubTalk  # noqa: PLC0415 - only who reads from a hub
     from compass_agent.log.hubs import TokenRefusedError, hub_way  # noqa: PLC0415 - dear to import
     from compass_agent.services.grpc import HubReader  # noqa: PLC0415 - only who reads from a hub
 
@@ -151,9 +159,10 @@ def _hub_reader(url: str, patience_s: float | None) -> ReadLog:
     except TokenRefusedError as error:
         say(error.reason)
         raise
+    tell = tell or HubTalk()
     if patience_s is None:
-        return HubReader(target, token, tell=say)
-    return HubReader(target, token, tell=say, patience_s=patience_s)
+        return HubReader(target, token, tell=tell)
+    return HubReader(target, token, tell=tell, patience_s=patience_s)
 
 
 def log_exists(url: str | None) -> bool:
@@ -169,7 +178,15 @@ def log_exists(url: str | None) -> bool:
 
 
 def prepare_streams() -> None:
-    """Let stdout and stderr take any text: what their encoding lacks is escaped."""
+    """Let stdout and stderr take any text: what their encoding lacks is escaped.
+
+    One that was closed at the start gets a descriptor, so that no file of ours, such as a log,
+    takes its place; writing to stdout fails then as to any file that cannot be written.
+    """
+    if sys.stdout is None:
+        sys.stdout = ClosedOutput()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - for good
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -183,26 +200,4 @@ def style_of(options: argparse.Namespace) -> Style:
     if options.color == "auto":
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         color = sys.stdout.isatty() and not plain
-    return Style(color=color, ascii_only=options.ascii or not _is_utf8(sys.stdout.encoding))
-
-
-def terminal_width() -> int | None:
-    """Return the width of the terminal behind stdout in cells; None: stdout is no terminal."""
-    if not sys.stdout.isatty():
-        return None
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
-    except (OSError, ValueError):
-        return 80
-
-
-def say(text: str) -> None:
-    """Tell the user something that is not data, on stderr."""
-    print(f"compass: {text}", file=sys.stderr, flush=True)
-
-
-def _is_utf8(encoding: str | None) -> bool:
-    try:
-        return codecs.lookup(encoding or "").name == "utf-8"
-    except LookupError:
-        return False
+    return Style(color=color, ascii_only=options.ascii or not is_utf8(sys.stdout.encoding))

@@ -6,21 +6,36 @@ __all__ = ("Pager", "pager_command")
 
 import contextlib
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_./+-]+")
 
 
 def pager_command() -> str | None:
     """Return the user's pager: `COMPASS_PAGER`, `PAGER`, else less or more; None: there is none.
 
-    Empty, or `cat`, means none.
+    Empty, or `cat`, means none; so does a command that is not there.
     """
     for name in ("COMPASS_PAGER", "PAGER"):
         command = os.environ.get(name)
         if command is not None:
-            return command if command.strip() not in ("", "cat") else None
+            wanted = command.strip() not in ("", "cat") and _is_there(command)
+            return command if wanted else None
     return next((name for name in ("less", "more") if shutil.which(name)), None)
+
+
+def _is_there(command: str) -> bool:
+    """Tell whether the shell would find the program; what only a shell understands it may have."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return True
+    program = next((word for word in words if "=" not in word), "")
+    return not _PLAIN_NAME.fullmatch(program) or shutil.which(program) is not None
 
 
 class Pager:

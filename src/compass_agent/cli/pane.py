@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from compass_agent.cli.options import open_reading, say
+from compass_agent.cli.options import open_reading
+from compass_agent.cli.talk import say
 from compass_agent.errors.codes import ErrorCode, OperationError
 
 if TYPE_CHECKING:

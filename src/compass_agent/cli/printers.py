@@ -9,7 +9,8 @@ import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from compass_agent.cli.options import style_of, terminal_width
+from compass_agent.cli.options import style_of
+from compass_agent.cli.talk import terminal_width
 from compass_agent.view.cards import USUAL, WHOLE, Detail, DiffForm
 from compass_agent.view.fold import fold
 from compass_agent.view.text import TextRenderer, Thinking
@@ -75,6 +76,10 @@ class Printer(Protocol):
         """Print items."""
         ...
 
+    def pause(self) -> None:
+        """End the line that is open, as something else is to stand below it."""
+        ...
+
     def finish(self) -> None:
         """Print what closes the last of them."""
         ...
@@ -120,6 +125,9 @@ class _Text(Printer):
         self._renderer.width = terminal_width()
         self._write(self._renderer.render(items))
 
+    def pause(self) -> None:
+        self._write(self._renderer.pause())
+
     def finish(self) -> None:
         self._write(self._renderer.finish())
 
@@ -159,6 +167,9 @@ class _Json(Printer):
         if wanted:
             self._out.write("".join(item_to_json(self._session, one) + "\n" for one in wanted))
 
+    def pause(self) -> None:
+        pass
+
     def finish(self) -> None:
         pass
 
@@ -184,6 +195,9 @@ class _Markdown(Printer):
 
     def show(self, items: Sequence[Item]) -> None:
         self._write(self._renderer.render(items))
+
+    def pause(self) -> None:
+        pass
 
     def finish(self) -> None:
         self._write(self._renderer.finish())

@@ -14,6 +14,7 @@ from compass_agent.cli.exits import CommandError, session_exit
 from compass_agent.cli.options import add_log_option
 from compass_agent.cli.progress import Progress
 from compass_agent.cli.recording import Recording
+from compass_agent.cli.replay_export import is_export, replay_export
 from compass_agent.cli.told import (
     add_session_options,
     secrets_of,
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from compass_agent.adapters import AgentAdapter
 
 NAME = "replay"
-HELP = "record a session from an agent's saved output"
+HELP = "record a session from an agent's saved output, or from an export"
+
+_EXPORT = "compass"
 
 # A file can be read faster than it is published; unlike an agent, it can wait.
 _TRACE_CAPACITY = 4_096
@@ -48,7 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="with --pace: compress pauses so that the whole takes no longer",
     )
-    parser.add_argument("--format", choices=FORMATS, default="auto", help="of the file")
+    parser.add_argument(
+        "--format",
+        choices=(*FORMATS, _EXPORT),
+        default="auto",
+        help="of the file (auto: look at it; compass: an export, whose frames are stored again)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -58,9 +66,11 @@ def run(options: argparse.Namespace) -> int:
 
 async def _run(options: argparse.Namespace) -> int:
     recording = Recording.open(options.file)
+    session_id = session_id_of(options, "replay")
+    if options.format == _EXPORT or (options.format == "auto" and is_export(recording)):
+        return await replay_export(recording, session_id, options)
     if options.format == "auto":
         recording.require_known_format()
-    session_id = session_id_of(options, "replay")
     unusable = await unusable_log(options)
     if unusable is not None:
         raise CommandError("nothing was recorded", unusable.exit_status)

@@ -16,9 +16,10 @@ import anyio
 from compass_agent.adapters import FORMATS, adapter_for
 from compass_agent.cli.child import Child, StartError
 from compass_agent.cli.exits import session_exit
-from compass_agent.cli.options import add_log_option, say
+from compass_agent.cli.options import add_log_option
 from compass_agent.cli.pane import require_pane, showing_pane
 from compass_agent.cli.pass_on import PassOn
+from compass_agent.cli.talk import say
 from compass_agent.cli.told import (
     add_session_options,
     secrets_of,

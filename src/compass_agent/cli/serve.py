@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import CommandError
-from compass_agent.cli.options import add_log_option, open_told, require_grpc, say
+from compass_agent.cli.options import add_log_option, open_told, require_grpc
+from compass_agent.cli.talk import say
 from compass_agent.errors.codes import ErrorCode, OperationError
 
 if TYPE_CHECKING:

@@ -20,10 +20,9 @@ from compass_agent.cli.options import (
     add_look_options,
     log_exists,
     open_reading,
-    say,
     style_of,
-    terminal_width,
 )
+from compass_agent.cli.talk import say, terminal_width
 
 if TYPE_CHECKING:
     from compass_agent.services.sessions import SessionRow

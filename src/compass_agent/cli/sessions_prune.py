@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from compass_agent.cli.exits import EXIT_OK
-from compass_agent.cli.options import add_log_option, log_exists, open_keeping, say
+from compass_agent.cli.options import add_log_option, log_exists, open_keeping
+from compass_agent.cli.talk import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable

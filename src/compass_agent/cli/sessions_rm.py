@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import EXIT_OK, EXIT_USAGE, CommandError, NamedFailureError
 from compass_agent.cli.naming import SESSION_HELP, refuse_ambiguous
-from compass_agent.cli.options import add_log_option, log_exists, open_keeping, say
+from compass_agent.cli.options import add_log_option, log_exists, open_keeping
+from compass_agent.cli.talk import say
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.view.neutralise import one_line
 

@@ -10,8 +10,9 @@ import time
 from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import EXIT_OK
-from compass_agent.cli.options import add_log_option, add_look_options, style_of, terminal_width
+from compass_agent.cli.options import add_log_option, add_look_options, style_of
 from compass_agent.cli.source import SESSION_OR_FILE_HELP, open_source, session_in
+from compass_agent.cli.talk import terminal_width
 
 if TYPE_CHECKING:
     import argparse

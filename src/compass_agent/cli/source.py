@@ -15,9 +15,10 @@ from compass_agent.cli.naming import SESSION_HELP, find_session
 from compass_agent.cli.options import open_reading
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
 
     from compass_agent.log.read import ReadLog, SessionSummary
+    from compass_agent.services.hub_links import HubAway, HubBack
     from compass_agent.services.saved import SavedLog
 
 SESSION_OR_FILE_HELP = (
@@ -36,7 +37,12 @@ def is_saved(name: str) -> bool:
 
 @contextlib.asynccontextmanager
 async def open_source(
-    name: str, url: str | None, *, patience_s: float | None = None, stream: bool = False
+    name: str,
+    url: str | None,
+    *,
+    patience_s: float | None = None,
+    stream: bool = False,
+    tell: Callable[[HubAway | HubBack], None] | None = None,
 ) -> AsyncGenerator[ReadLog]:
     """Open the log in which the session `name` is to be looked for, and close it at the end.
 
@@ -45,6 +51,7 @@ async def open_source(
         url: Where the log is; None: the default.
         patience_s: As for `open_reading`.
         stream: Read no more of stdin than is needed to know the session; the rest as it comes.
+        tell: As for `open_reading`.
 
     Raises:
         OperationError: As `open_reading` does; `unsupported_input`: a file is no export.
@@ -54,7 +61,7 @@ async def open_source(
         async with _open_saved(name, whole=name != "-" or not stream) as saved:
             yield saved
     else:
-        async with open_reading(url, patience_s=patience_s) as log:
+        async with open_reading(url, patience_s=patience_s, tell=tell) as log:
             yield log
 
 
@@ -72,6 +79,7 @@ async def session_in(log: ReadLog, name: str, wait_s: float = 0.0) -> SessionSum
 
 @contextlib.asynccontextmanager
 async def _open_saved(name: str, *, whole: bool) -> AsyncGenerator[SavedLog]:
+    from compass_agent.errors.groups import leaves  # noqa: PLC0415 - dear to import
     from compass_agent.services.saved import SavedLineError, SavedLog  # noqa: PLC0415 - dear
 
     saved = SavedLog(_stdin() if name == "-" else _file(name))
@@ -80,8 +88,12 @@ async def _open_saved(name: str, *, whole: bool) -> AsyncGenerator[SavedLog]:
         if not saved.session:
             raise CommandError(f"{name}: there is nothing in it", EXIT_NO_INPUT)
         yield saved
-    except SavedLineError as error:
-        raise CommandError(f"{name}: line {error.line} is not of one export") from error
+    except (SavedLineError, BaseExceptionGroup) as error:
+        # Who reads on may do so in a task.
+        found = next((one for one in leaves(error) if isinstance(one, SavedLineError)), None)
+        if found is None:
+            raise
+        raise CommandError(f"{name}: line {found.line} is not of one export") from error
     finally:
         await saved.aclose()
 

@@ -6,9 +6,10 @@ __all__ = ("sessions_table",)
 
 from typing import TYPE_CHECKING
 
-from compass_agent.view.lines import cell_width, fitted
+from compass_agent.view.lines import fitted
 from compass_agent.view.neutralise import one_line
 from compass_agent.view.style import Role
+from compass_agent.view.widths import cell_width
 from compass_agent.view.words import DISCONNECTED, ERRORED, duration, state_word
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 _HEADS = ("STATE", "SESSION", "TITLE", "WHAT WENT WRONG", "UPDATED")
 _LONGEST_TITLE = 32
-_SHORTEST_CAUSE = 24
+_SHRINK = ((3, 24), (2, 8), (3, 8))
+"""What gives way on a narrow terminal, in turn: the column, and what is left of it."""
 _GAP = "  "
 _DAY_MS = 86_400_000
 
@@ -33,26 +35,29 @@ def sessions_table(
         rows: The sessions, in the order to show.
         style: Colours and symbols.
         now_ms: The time, in milliseconds since 1970-01-01 UTC.
-        width: The terminal's width in cells; None: what went wrong is not cut to fit.
+        width: The terminal's width in cells, into which every line is cut; None: none is.
     """
     cells = [_HEADS, *(_cells(row, style, now_ms) for row in rows)]
     widths = [max(cell_width(row[column]) for row in cells) for column in range(len(_HEADS))]
     if width is not None:
-        others = sum(widths) - widths[3] + len(_GAP) * (len(_HEADS) - 1)
-        widths[3] = min(widths[3], max(_SHORTEST_CAUSE, width - 1 - others))
-    lines = [style.paint(Role.STRONG, _line(_HEADS, widths, style))]
+        for column, least in _SHRINK:
+            over = sum(widths) + len(_GAP) * (len(_HEADS) - 1) - (width - 1)
+            if over > 0:
+                widths[column] = min(widths[column], max(least, widths[column] - over))
+    lines = [style.paint(Role.STRONG, _line(_HEADS, widths, style, width))]
     for row, texts in zip(rows, cells[1:], strict=True):
-        line = _line(texts, widths, style)
+        line = _line(texts, widths, style, width)
         state, rest = line[: len(texts[0])], line[len(texts[0]) :]
         lines.append(style.paint(style.of_state(row.summary.state)[1], state) + rest)
     return "\n".join(lines) + "\n"
 
 
-def _line(texts: Sequence[str], widths: Sequence[int], style: Style) -> str:
+def _line(texts: Sequence[str], widths: Sequence[int], style: Style, edge: int | None) -> str:
     more = style.symbol("more")
-    return _GAP.join(
-        fitted(text, width, more) for text, width in zip(texts, widths, strict=True)
-    ).rstrip()
+    cells = zip(texts, widths, strict=True)
+    line = _GAP.join(fitted(text, width, more) for text, width in cells).rstrip()
+    # A line that the terminal wraps would go on at the left edge.
+    return line if edge is None else fitted(line, max(edge - 1, 1), more).rstrip()
 
 
 def _cells(row: SessionRow, style: Style, now_ms: int) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 NAME = "tail"
 HELP = "show what a session does, and what went wrong"
 
+_USUAL = -1
 _FAIL_ON = {name: name for name in ("error", "abort", "tool", "gap")}
 _KINDS = {
     "text": "assistant_text",
@@ -85,7 +86,7 @@ def _add_range(parser: argparse.ArgumentParser) -> None:
         dest="last",
         metavar="N",
         type=count_or_all,
-        default=-1,
+        default=_USUAL,
         help="begin with the last N entries, or all (default: 50 when text is followed, else all)",
     )
     group.add_argument(
@@ -184,6 +185,8 @@ def run(options: argparse.Namespace) -> int:
     """
     if options.no_follow and options.until:
         raise CommandError("--until needs to follow: leave --no-follow out", EXIT_USAGE)
+    if options.after is not None and (options.since is not None or options.last != _USUAL):
+        raise CommandError("--after says where to begin: leave -n and --since out", EXIT_USAGE)
     import anyio  # noqa: PLC0415 - dear to import
 
     from compass_agent.cli.following import tail_session  # noqa: PLC0415 - dear to import

@@ -19,7 +19,8 @@ import shlex
 from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import CommandError
-from compass_agent.cli.options import say, why_refused
+from compass_agent.cli.options import why_refused
+from compass_agent.cli.talk import say
 from compass_agent.errors import OperationError
 from compass_agent.frames import AgentSessionState, check_session_id
 from compass_agent.log import is_hub, log_url, open_log

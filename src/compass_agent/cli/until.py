@@ -40,6 +40,11 @@ class Until:
         self._live = False
         self._worked = False
 
+    @property
+    def is_end_alone(self) -> bool:
+        """Whether nothing but the end is waited for."""
+        return self._goal is Goal.ENDED
+
     def met(self, item: Item, state: int | None) -> bool:
         """Take the next item, and the session's state after it; return whether to stop."""
         if self._goal is Goal.ENDED:  # the reading ends by itself

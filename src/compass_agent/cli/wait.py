@@ -13,6 +13,7 @@ from compass_agent.cli.exits import EXIT_TIMEOUT, session_exit
 from compass_agent.cli.naming import SESSION_HELP, WAIT_S
 from compass_agent.cli.options import add_log_option, add_look_options, open_reading, style_of
 from compass_agent.cli.spans import seconds
+from compass_agent.cli.talk import terminal_width
 from compass_agent.cli.until import UNTIL_HELP, Goal, Until
 
 if TYPE_CHECKING:
@@ -98,4 +99,7 @@ def _tell(left: SessionSummary, options: argparse.Namespace) -> None:
     if options.json:
         sys.stdout.write(json.dumps(row_to_dict(SessionRow.of(left))) + "\n")
     else:
-        sys.stdout.write(session_line(left.session, left.state, left.last_error, style_of(options)))
+        style, width = style_of(options), terminal_width()
+        sys.stdout.write(
+            session_line(left.session, left.state, left.last_error, style, width=width)
+        )

@@ -64,7 +64,8 @@ def tail(
         token: What a hub that is reached by TCP asks for; None: what the file that
             `COMPASS_TOKEN_FILE` names holds, if there is one.
         on_link: Is told when the hub goes away and when it is back. What it raises ends the wait
-            for the item that the tail was asked for.
+            for the item that the tail was asked for, and nothing else: asked again, the tail goes
+            on with that item.
         patience_s: For how long to try to reach a hub that is away, in seconds; `math.inf`: always.
 
     Raises:
@@ -181,8 +182,9 @@ class Tail:
             return
         data = await self._receive()
         if data is not None:
-            self._patience.answered(self._resume.cursor)
+            # Kept first: who is told may raise, and what came is not lost by that.
             self._waiting += items_of(data)
+            self._patience.answered(self._resume.cursor)
         elif self._wanted.follow and not self._resume.at_end:
             # A hub that stops says nothing of the session.
             raise OperationError(ErrorCode.UNAVAILABLE)

@@ -68,7 +68,7 @@ class EventMapper:
 
     @property
     def last_error(self) -> SessionError | None:
-        """The content of the failure or stop that was told last."""
+        """The last failure or stop of the current work; None: none, or it was got over."""
         return self._now.last_error
 
     @property

@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 
 Frames: TypeAlias = list[SessionFrame]
 
+_AT_WORK = frozenset(
+    {
+        AgentSessionState.AGENT_SESSION_STATE_STARTING,
+        AgentSessionState.AGENT_SESSION_STATE_WORKING,
+    }
+)
+
 
 class MappingState:
     """State of one session and epoch.
@@ -36,7 +43,9 @@ class MappingState:
         lifecycle_state: The state that was emitted last.
         failed: The current work failed: ERRORED stays until work starts again.
         over: The current work failed or was stopped, and none has started since.
-        last_error: The content that was told last.
+        last_error: The last SessionError of the current work, by the rule of the log and its
+            readers: WORKING clears it, and work that ends as ERRORED without a reason of its own
+            (a retry that is given up) has the reason before it again.
         stopped_by: Not empty: the runtime was asked to stop, and by whom.
         stop_told: The stop that the runtime was asked for was told.
         run_open: A run began and has not ended.
@@ -60,6 +69,7 @@ class MappingState:
         self.failed = False
         self.over = False
         self.last_error: SessionError | None = None
+        self._error_before: SessionError | None = None
         self.stopped_by = ""
         self.stop_told = False
         self.run_open = False
@@ -83,8 +93,17 @@ class MappingState:
         """Return the transition to `state`: a frame when the state changes, else nothing."""
         if state == self.lifecycle_state:
             return []
-        self.lifecycle_state = state
+        self._enter(state)
         return [self.build.lifecycle(state)]
+
+    def _enter(self, state: AgentSessionState.ValueType) -> None:
+        self.lifecycle_state = state
+        if state in _AT_WORK:
+            self.last_error, self._error_before = None, self.last_error or self._error_before
+        elif state == AgentSessionState.AGENT_SESSION_STATE_ERRORED:
+            self.last_error, self._error_before = self.last_error or self._error_before, None
+        else:
+            self._error_before = None
 
     def work(self) -> Frames:
         """Note that work starts: what failed before is over."""
@@ -121,10 +140,10 @@ class MappingState:
             request_id=without_secrets(failure.request_id),
             stopped_by=(failure.stopped_by or self.stopped_by) if aborted else "",
         )
-        self.last_error = content.typed_event.session_error
+        self.last_error, self._error_before = content.typed_event.session_error, None
         frames.append(content)
         if not aborted:
-            self.lifecycle_state = AgentSessionState.AGENT_SESSION_STATE_ERRORED
+            self._enter(AgentSessionState.AGENT_SESSION_STATE_ERRORED)
             frames.append(self.build.lifecycle(self.lifecycle_state))
         return frames
 

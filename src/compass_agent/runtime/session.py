@@ -123,7 +123,7 @@ class Session:
 
     @property
     def last_error(self) -> SessionError | None:
-        """The content of the failure or stop that was told last."""
+        """The last failure or stop of the current work; None: none, or it was got over."""
         return self._mapper.last_error
 
     def statistics(self) -> SinkStatistics:

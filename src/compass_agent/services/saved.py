@@ -7,6 +7,7 @@ from __future__ import annotations
 
 __all__ = ("SavedLineError", "SavedLog")
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from compass_agent.wire import Item
 
+_EPOCH = re.compile("[0-9a-f]{16}")
 _LONGEST_LINE = 64 * 1024 * 1024
 
 
@@ -98,6 +100,9 @@ class SavedLog:
             raise SavedLineError(self._line) from error
         self.session = self.session or session
         if not items or session != self.session:
+            raise SavedLineError(self._line)
+        placed = (item for item in items if isinstance(item, FrameItem | Gap | Reset | End))
+        if not all(_EPOCH.fullmatch(item.epoch) for item in placed):
             raise SavedLineError(self._line)
         for item in items:
             # Whoever saved it had caught up; who reads it here has done so at its end.
@@ -206,14 +211,16 @@ class _SavedPages:
         after = self._after
         if after is None or not self._log.items:
             return 0, False
-        behind = known = 0
+        behind = known = highest = 0
         for number, item in enumerate(self._log.items):
             place = place_of_item(item)
             if place is None or place.epoch != after.epoch:
                 continue
-            known = 1
+            known, highest = 1, max(highest, place.seq)
             if place.seq <= after.seq and not (isinstance(item, End) and place == after):
                 behind = number + 1
+        if known and after.seq > highest:
+            raise OperationError(ErrorCode.CONFLICT)
         return behind, not known
 
     async def aclose(self) -> None:

@@ -18,11 +18,15 @@ _ACTIVE = re.compile(
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, joiners, fillers
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero width, line separators, bidi
     "\u3164\ufeff\uffa0\ufff0-\ufffb"  # fillers, byte order mark, annotation
-    "\ufe00-\ufe0e"  # variation selectors; U+FE0F stays, emoji are written with it
+    "\ufe00-\ufe0e"  # variation selectors
     "\ud800-\udfff"  # halves of surrogate pairs, which no stream can encode
     "\U00013430-\U00013440\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # old scripts, music
     "\U000e0000-\U000e0fff"  # tags and further variation selectors: used to hide text
     "]"
+    # Emoji are written with this selector; anywhere else it is an invisible character.
+    "|(?<![\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf"
+    "\u2934\u2935\u2b05-\u2b55\u3030\u303d\u3297\u3299\U0001f000-\U0001faff])"
+    "(?<![#*0-9](?=\ufe0f\u20e3))\ufe0f"  # keycaps
 )
 _COLOURS = re.compile("\x1b\\[[0-9;:]*m")
 _SYMBOLS = {chr(code): chr(0x2400 + code) for code in range(0x20)} | {"\x7f": "\u2421"}

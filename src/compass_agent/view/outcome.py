@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("Outcome",)
+__all__ = ("Outcome", "tells_nothing")
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -13,6 +13,18 @@ from compass_agent.wire import End, FrameItem, Reset, StateSignal, decode_frame
 if TYPE_CHECKING:
     from compass_agent.frames import SessionError
     from compass_agent.wire import Item
+
+
+# The first bytes, as encoded, of the two fields that count. A byte that is there may be anything.
+_STATE, _SESSION_ERROR = b"\x08", b"\x52"
+
+
+def tells_nothing(data: bytes) -> bool:
+    """Tell, without decoding it, whether an encoded frame has neither a state nor a failure.
+
+    False means that it may have one.
+    """
+    return _STATE not in data and _SESSION_ERROR not in data
 
 
 @dataclass(slots=True)
@@ -37,7 +49,7 @@ class Outcome:
             OperationError: `unsupported_input`, when the item holds bytes that are no frame.
         """
         if isinstance(item, FrameItem):
-            if not item.late:
+            if not item.late and not tells_nothing(item.data):
                 self._frame(item.data)
             return
         match item:

@@ -23,16 +23,25 @@ if TYPE_CHECKING:
 _LABEL = 9
 
 
-def session_line(session: str, state: int, error: SessionError | None, style: Style) -> str:
-    """Return one line: the session, its state, and its last failure in short."""
+def session_line(
+    session: str, state: int, error: SessionError | None, style: Style, *, width: int | None = None
+) -> str:
+    """Return one line: the session, its state, and its last failure in short.
+
+    On a terminal of `width` cells it takes as many as it needs; the further ones are barred.
+    """
     symbol, role = style.of_state(state)
-    parts = [one_line(session, ascii_only=style.ascii_only)]
+    parts = [session]
     if error is not None:
         cause = explain(error)
         parts.append(cause.title + (f" ({cause.http})" if cause.http else ""))
-        parts.append(one_line(cause.headline, ascii_only=style.ascii_only))
+        parts.append(cause.headline)
     told = f" {style.symbol('dot')} ".join(parts)
-    return f"{style.paint(role, f'{symbol} {state_word(state)}')}  {told}\n"
+    lines = LineWriter(style, width)
+    lines.begin(f"{symbol} {state_word(state)}", f"{style.symbol('bar')} ", role)
+    lines.flow("  " + one_line(told, ascii_only=style.ascii_only))
+    lines.close()
+    return lines.take()
 
 
 def session_card(

@@ -10,7 +10,7 @@ __all__ = ("TextRenderer", "Thinking")
 
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 from compass_agent.view.cards import USUAL, Detail, EntryWriter
 from compass_agent.view.choice import Choice
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from compass_agent.view.style import Style
     from compass_agent.wire import Item
 
+_Marker: TypeAlias = "CaughtUp | End | Gap | Reset | StateSignal"
 _SHORT_CHARS = 160
 _FRESH_MS = 3_000
 
@@ -94,6 +95,7 @@ class TextRenderer:
         self._last_ms: int | None = None
         self._tools: dict[str, dict[str, ToolCall]] = {}
         self._block: tuple[str, str, str] | None = None
+        self._flowing: list[str] = []  # pieces of that block, not written yet
         self._headed = False
         self._shown = 0
         # Epochs: an answer is being written; work was seen and neither its end nor its failure.
@@ -119,9 +121,22 @@ class TextRenderer:
         if self._last_ms is None:
             self._last_ms = _first_time(items) or self._opened_ms
         for number, item in enumerate(items):
+            if isinstance(item, FrameItem):
+                self._frame(item)
+                continue
             if isinstance(item, Reset):
                 self._last_ms = _first_time(items[number:])
+            self._flush()
             self._item(item)
+        self._flush()
+        return self._lines.take()
+
+    def pause(self) -> str:
+        """Return what ends the open line, if there is one: something else is to stand below it.
+
+        What flows on is barred.
+        """
+        self._lines.pause()
         return self._lines.take()
 
     def finish(self) -> str:
@@ -131,10 +146,14 @@ class TextRenderer:
         self._block = None
         return self._lines.take()
 
-    def _item(self, item: Item) -> None:
+    def _flush(self) -> None:
+        """Hand on what flows into the message that is open."""
+        if self._flowing:
+            self._lines.flow("".join(self._flowing))
+            self._flowing.clear()
+
+    def _item(self, item: _Marker) -> None:
         match item:
-            case FrameItem():
-                self._frame(item)
             case CaughtUp():
                 self._live = True
             case End():
@@ -195,16 +214,18 @@ class TextRenderer:
     def _frame(self, item: FrameItem) -> None:
         frame = decode_frame(item.data)
         event, state = frame.typed_event, frame.state
-        if event.at_unix_ms and not item.late:
-            self._last_ms = event.at_unix_ms
+        at_ms = event.at_unix_ms
+        if at_ms and not item.late:
+            self._last_ms = at_ms
         kind = event.WhichOneof("event")
         if kind == "assistant_text" and self._headed and not state:
             piece = event.assistant_text
             if self._block == (item.epoch, "text", piece.message_id):
                 # What nearly every frame is: one more piece of the message that is open.
                 self._answering.add(item.epoch)
-                self._lines.flow(piece.text)
+                self._flowing.append(piece.text)
                 return
+        self._flush()
         if kind is not None or frame.HasField("typed_event"):
             self._event(item, event, kind)
         elif not state:

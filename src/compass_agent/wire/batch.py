@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from compass_agent.errors.codes import ErrorCode
+    from compass_agent.wire.items import GapReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,8 @@ class Batch:
         prev_priority: The last priority `seq` before this batch; 0: none.
         end: The end mark; the batch then holds no frames.
         lost_priority: Priority frames up to this `seq` are gone at the sender; 0: none.
+        reasons: (first `seq`, last, why) of frames that are missing for another reason than that
+            they were dropped. Of what is stored anew alone; no sender says it.
     """
 
     session: str
@@ -62,6 +65,7 @@ class Batch:
     prev_priority: int = 0
     end: EndMark | None = None
     lost_priority: int = 0
+    reasons: tuple[tuple[int, int, GapReason], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from anyio.lowlevel import checkpoint
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.services.grpc.channel import failure_of
-from compass_agent.wire import Page
+from compass_agent.services.hub_links import HubAway, HubBack
+from compass_agent.wire import CaughtUp, End, Gap, Page
 from compass_agent.wire.received import items_from_bytes, subscription_to_bytes
 from compass_agent.wire.relay import Subscription
 from compass_agent.wire.resume import Resume
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from compass_agent.frames import Cursor
     from compass_agent.log.read import SessionSummary
+    from compass_agent.wire import Item
 
 # 64 frames a message move dozens of times as many a second as one does; more is little faster.
 _LARGEST_BATCH = 256
@@ -36,8 +38,8 @@ class ReadsHub(Protocol):
         """Begin a call."""
         ...
 
-    def tell(self, line: str) -> None:
-        """Say how the reading fares."""
+    def tell(self, link: HubAway | HubBack) -> None:
+        """Tell how the reading fares."""
         ...
 
     async def session(self, session: str) -> SessionSummary:
@@ -78,6 +80,9 @@ class HubPages:
         self._begun = False
         self._broken_at: float | None = None
         self._delay_s = _FIRST_DELAY_S
+        self._attempt = 0
+        self._away_since: tuple[Cursor | None] | None = None  # where a break found the reading
+        self._missing = 0
 
     def __aiter__(self) -> HubPages:
         return self
@@ -89,14 +94,13 @@ class HubPages:
                     return await self._clear(self._resume.unclear)
                 data = await self._receive()
                 # From here on nothing waits, so a cancelled reader loses no item.
-                items = (
-                    [] if data is None else list(filter(self._resume.take, items_from_bytes(data)))
-                )
+                items = [] if data is None else self._take(data)
             except OperationError as error:
                 self._break()
                 await self._endure(error)
                 continue
             if data is None:
+                self._tell_back()
                 self._done = True
             elif items:
                 return Page(items, self._resume.cursor)
@@ -126,13 +130,25 @@ class HubPages:
             # A wait that was cancelled ends the call, not the reading.
             if not received:
                 self._break()
-        if not isinstance(data, bytes):
-            return None
+        return data if isinstance(data, bytes) else None
+
+    def _take(self, data: bytes) -> list[Item]:
+        """Return the items that the reader was not given yet."""
+        found = items_from_bytes(data)
+        if self._away_since is not None:
+            self._missing += sum(item.count for item in found if isinstance(item, Gap))
+        items = list(filter(self._resume.take, found))
         self._begun = True
-        if self._broken_at is not None:
-            self._broken_at, self._delay_s = None, _FIRST_DELAY_S
-            self._hub.tell("the hub is there again; going on")
-        return data
+        self._broken_at, self._delay_s, self._attempt = None, _FIRST_DELAY_S, 0
+        if any(isinstance(item, CaughtUp | End) for item in found):
+            self._tell_back()
+        return items
+
+    def _tell_back(self) -> None:
+        """Tell that a break is over, once it is known what came meanwhile."""
+        if self._away_since is not None:
+            self._hub.tell(HubBack(self._away_since[0], self._missing))
+            self._away_since, self._missing = None, 0
 
     async def _endure(self, error: OperationError) -> None:
         """Wait a while for a hub that went away in the middle of a reading.
@@ -145,13 +161,15 @@ class HubPages:
         now = anyio.current_time()
         if self._broken_at is None:
             self._broken_at = now
-            self._hub.tell(
-                f"the connection to the hub broke; trying for {self._patience_s:g} s to go on"
-            )
         left = self._broken_at + self._patience_s - now
         if left <= 0:
             raise error
-        await anyio.sleep(min(self._delay_s, left))
+        wait_s = min(self._delay_s, left)
+        self._attempt += 1
+        if self._away_since is None:
+            self._away_since = (self._resume.cursor,)
+        self._hub.tell(HubAway(self._attempt, wait_s, self._patience_s))
+        await anyio.sleep(wait_s)
         self._delay_s = min(self._delay_s * 2, _LONGEST_DELAY_S)
 
     def _break(self) -> None:

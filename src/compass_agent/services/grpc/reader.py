@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from compass_agent.frames import Cursor
     from compass_agent.log.read import SessionSummary
+    from compass_agent.services.hub_links import HubAway, HubBack
 
     _Ask = aio.UnaryUnaryMultiCallable[bytes, bytes]
     _Subscribe = aio.UnaryStreamMultiCallable[bytes, bytes]
@@ -52,7 +53,7 @@ class HubReader:
     Args:
         target: As gRPC names it: `unix:PATH`, `HOST:PORT`.
         token: What the hub asks for, when it asks.
-        tell: Is given a line for people when a reading breaks, and when it goes on.
+        tell: Is told before each try when a reading broke, and when it goes on. May not raise.
         patience_s: For how long a reading that broke waits for the hub, in seconds.
     """
 
@@ -61,7 +62,7 @@ class HubReader:
         target: str,
         token: str | None = None,
         *,
-        tell: Callable[[str], None] | None = None,
+        tell: Callable[[HubAway | HubBack], None] | None = None,
         patience_s: float = _PATIENCE_S,
     ) -> None:
         self._channel = hub_channel(target)
@@ -98,10 +99,10 @@ class HubReader:
         """Begin a call of `SubscribeAgentSession`, which the caller has to cancel."""
         return self._subscribe(request, metadata=self._metadata)
 
-    def tell(self, line: str) -> None:
-        """Hand a line to whoever wants to know how readings fare."""
+    def tell(self, link: HubAway | HubBack) -> None:
+        """Tell whoever wants to know how readings fare."""
         if self._tell is not None:
-            self._tell(line)
+            self._tell(link)
 
     async def sessions(self) -> list[SessionSummary]:
         """As in `ReadLog`. One that is updated meanwhile may be missing from a long list."""
