@@ -261,7 +261,9 @@ def _after(
         through = batch.end.last_seq
     else:
         through = max(head.through, highest if head.sealed else batch.through)
-    marks = (*head.marks, *(Mark(*reason) for reason in batch.reasons))
+    marks = head.marks
+    if batch.reasons:
+        marks = (*marks, *(Mark(*reason) for reason in batch.reasons))
     lost_from = max(head.last_priority, head.through) + 1
     if batch.lost_priority >= lost_from:
         marks = (*marks, Mark(lost_from, batch.lost_priority, GapReason.LOG_LOSS))
