@@ -113,7 +113,7 @@ fmt: $(VENV)/dev.stamp ## Format sources and the contract
 
 lock: ## Resolve the locked requirements anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --group run pyproject.toml -o requirements-run.txt
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra grpc --extra mcp --extra nats --extra serve --extra subscriber --group dev pyproject.toml -o requirements-dev.txt
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --extra grpc --extra mcp --extra nats --extra otel --extra serve --extra subscriber --group dev pyproject.toml -o requirements-dev.txt
 
 lock-agents: $(AGENT_SDKS:%=lock-agent-%) ## Resolve the requirements of the SDKs' tests anew (needs uv)
 

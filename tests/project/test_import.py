@@ -18,6 +18,7 @@ HEAVY = {
     "grpclib",
     "mcp",
     "nats",
+    "opentelemetry",
     "sqlite3",
     "starlette",
     "trio",

@@ -16,6 +16,7 @@ import anyio
 from compass_agent.adapters import FORMATS, adapter_for
 from compass_agent.cli.child import Child, StartError
 from compass_agent.cli.exits import session_exit
+from compass_agent.cli.metrics import add_metrics_option, start_metrics
 from compass_agent.cli.options import add_log_option
 from compass_agent.cli.pane import require_pane, showing_pane
 from compass_agent.cli.pass_on import PassOn
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add_log_option(parser)
     add_session_options(parser)
+    add_metrics_option(parser)
     parser.add_argument("--tee", action="store_true", help="print the command's output on, too")
     parser.add_argument(
         "--pane",
@@ -70,12 +72,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; return the exit status."""
+    """Run the command; return the exit status.
+
+    Raises:
+        CommandError: What `--metrics` needs is not installed, or another option names nothing.
+    """
     command: list[str] = options.command
     if command[:1] == ["--"]:
         del command[0]
     if not command:
         options.usage_error("name the command to run: compass run -- CMD ARGS…")
+    start_metrics(options)
     return anyio.run(_run, options, backend="asyncio")
 
 

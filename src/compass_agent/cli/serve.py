@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import CommandError
+from compass_agent.cli.metrics import add_metrics_option, start_metrics
 from compass_agent.cli.options import add_log_option, open_told, require_grpc
 from compass_agent.cli.talk import say
 from compass_agent.errors.codes import ErrorCode, OperationError
@@ -72,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="holds the token that callers by TCP must bring; --listen and --http need it",
     )
+    add_metrics_option(parser)
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -79,7 +81,8 @@ def run(options: argparse.Namespace) -> int:
     """Serve until a signal says stop; return the exit status.
 
     Raises:
-        CommandError: The token's file holds none, or it cannot listen at a place.
+        CommandError: The token's file holds none, it cannot listen at a place, or what `--metrics`
+            needs is not installed.
         OperationError: `unsupported_input`: an extra is not installed, or the log is a hub. Else as
             opening the log does.
     """
@@ -89,6 +92,7 @@ def run(options: argparse.Namespace) -> int:
         options.usage_error(together)
     token = None if options.token_file is None else _token(options.token_file)
     require_grpc()
+    start_metrics(options)
     web = all(importlib.util.find_spec(name) is not None for name in ("starlette", "uvicorn"))
     if options.http is not None and not web:
         say("HTTP needs more: pip install 'compass-agent[serve]'")

@@ -133,6 +133,7 @@ class Pump:
                 self._complained = False
                 return answer
             attempt += 1
+            self._sink.note_retry()
             await self._back_off(attempt, wait)
 
     def _complain(self, error: Exception) -> None:

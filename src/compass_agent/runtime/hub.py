@@ -18,6 +18,7 @@ from grpc import aio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.hubs import LARGEST_MESSAGE
+from compass_agent.runtime.totals import HUBS
 from compass_agent.services.connections import break_off
 from compass_agent.services.grpc import Catalog, Guard, Subscribers
 from compass_agent.services.sockets import owned_socket, place_taken
@@ -141,7 +142,9 @@ async def running_hub(
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(hub.ingest.keep_leases)
-                yield hub
+                HUBS.count(hub.ingest.counts)
+                with HUBS.reading("grpc", lambda: hub.subscribers.count):
+                    yield hub
                 tasks.cancel_scope.cancel()
         finally:
             await hub.stop()

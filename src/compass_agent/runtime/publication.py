@@ -131,6 +131,7 @@ class Publication:
                     _logger.warning("the session log could not be opened, trying again: %s", error)
             if closing.is_set():
                 return
+            self._sink.note_retry()
             with anyio.move_on_after(delay):
                 await closing.wait()
             delay = min(30.0, delay * 4)

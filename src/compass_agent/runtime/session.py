@@ -29,6 +29,8 @@ from compass_agent.runtime.driving import drive
 from compass_agent.runtime.masking import Masker
 from compass_agent.runtime.parts import PARTS
 from compass_agent.runtime.stops import is_clean_exit, is_stop
+from compass_agent.runtime.totals import SESSIONS
+from compass_agent.runtime.tracing import TRACING
 from compass_agent.sink.forks import off_after_fork, usable_lock
 from compass_agent.wire import SessionMeta
 
@@ -263,11 +265,12 @@ class Session:
             kind: "steer" redirects the work that goes on, "deliver" hands the message over.
             message_id: The message.
             from_handle: Who sent it.
-            traceparent: W3C trace context of the sender.
+            traceparent: W3C trace context of the sender; else that of the span that is current,
+                once `compass_agent.telemetry.carry_traces` was called.
         """
+        traced = traceparent or TRACING.current()
         texts = [
-            self._masker.mask(verbatim_text(text))
-            for text in (message_id, from_handle, traceparent)
+            self._masker.mask(verbatim_text(text)) for text in (message_id, from_handle, traced)
         ]
         unknown = SessionInjectionKind.SESSION_INJECTION_KIND_UNSPECIFIED
         self._tell(
@@ -284,6 +287,7 @@ class Session:
 
     def _enter(self) -> None:
         if self._publication is not None:
+            SESSIONS.follow(self._sink)
             self._publication.keep_journal()
             self._emit(self._mapper.lifecycle(AgentSessionState.AGENT_SESSION_STATE_STARTING))
             try:

@@ -17,6 +17,7 @@ import anyio
 import uvicorn
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.runtime.totals import HUBS
 from compass_agent.services.http import LOOPBACK_HOSTS, HttpApp, Pace, Shared, http_app
 from compass_agent.services.sockets import owned_socket, place_taken
 
@@ -121,7 +122,8 @@ async def running_http(
                     tasks.start_soon(server.run_until_told)
                 for server in servers:
                     await server.listening.wait()
-                yield names
+                with HUBS.reading("sse", lambda: shared.streams.count):
+                    yield names
             finally:
                 shared.streams.stop()
                 for server in servers:

@@ -20,17 +20,18 @@ from compass_agent.frames import (
     is_session_error,
     new_epoch,
 )
+from compass_agent.sink.counts import Counts
 from compass_agent.sink.forks import off_after_fork, usable_lock
 from compass_agent.sink.lane import Lane
 from compass_agent.sink.outbox import Outbox
 from compass_agent.sink.shorten import MAX_FRAME_BYTES, shorten
-from compass_agent.sink.statistics import SinkStatistics
 from compass_agent.wire import EndMark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from compass_agent.sink.journal import Journal
+    from compass_agent.sink.statistics import SinkStatistics
     from compass_agent.wire import Answer, Batch
 
 _logger = logging.getLogger("compass_agent.sink")
@@ -50,6 +51,11 @@ class FrameSink:
         trace_capacity: The most frames that wait in the trace lane.
         trace_bytes: The most bytes that wait there.
         epoch: The writer's epoch; a new one unless given.
+
+    Attributes:
+        session_id: The session.
+        epoch: The writer's epoch.
+        counts: What `statistics` tells, for whoever sums it up when the sink is gone.
 
     Raises:
         OperationError: `unsupported_input`, when `session_id` can name no session.
@@ -76,10 +82,8 @@ class FrameSink:
         # Frames of an emit that interrupted another one (a signal handler, a finalizer).
         self._interrupting: list[tuple[bytes, bool]] = []
         self._busy = False
-        self._rejected = 0
         self._rejected_kinds: set[str] = set()
-        self._shortened = 0
-        self._after_end = 0
+        self.counts = Counts(self._priority, self._trace, self._outbox)
         self._journal: Journal | None = None
         self._last_priority = 0
         off_after_fork(self, self._lock)
@@ -135,7 +139,7 @@ class FrameSink:
     def _enter(self, data: bytes, *, priority: bool) -> None:
         outbox = self._outbox
         if outbox.ended:
-            self._after_end += 1
+            self.counts.after_end += 1
             return
         outbox.last_seq = seq = outbox.last_seq + 1
         if priority:
@@ -170,13 +174,13 @@ class FrameSink:
 
     def _shorten(self, frame: SessionFrame) -> bytes:
         with self._lock:
-            self._shortened += 1
+            self.counts.shortened += 1
         return shorten(frame)
 
     def _reject(self, frame: object, error: Exception) -> None:
         kind = type(frame).__name__
         with self._lock:
-            self._rejected += 1
+            self.counts.rejected += 1
             first = kind not in self._rejected_kinds
             self._rejected_kinds.add(kind)
         if first:
@@ -244,7 +248,7 @@ class FrameSink:
             for frame in self._outbox.unanswered():
                 journal.add(*frame)
             journal.waiting = self._outbox.unanswered
-            self._journal = journal
+            self._journal = self.counts.journal = journal
 
     def close_journal(self) -> None:
         """Give up the journal: what is in there still is for whoever opens a session next."""
@@ -261,6 +265,11 @@ class FrameSink:
         self._outbox.takes_all = False
         if self._journal is not None:
             self._journal.close()
+
+    def note_retry(self) -> None:
+        """Count that something could not be published and is tried again."""
+        with self._lock:
+            self.counts.retries += 1
 
     def park(self, waker: Callable[[], None]) -> bool:
         """Ask to be woken when there is something to take; False: there is something now.
@@ -287,12 +296,4 @@ class FrameSink:
     def statistics(self) -> SinkStatistics:
         """Return the counters as of now."""
         with self._lock:
-            return SinkStatistics(
-                priority=self._priority.statistics(),
-                trace=self._trace.statistics(),
-                rejected=self._rejected,
-                shortened=self._shortened,
-                after_end=self._after_end,
-                journal_errors=self._journal.errors if self._journal else 0,
-                fenced=self._outbox.fenced,
-            )
+            return self.counts.statistics()

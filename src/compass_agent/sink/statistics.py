@@ -41,6 +41,7 @@ class SinkStatistics:
         journal_errors: Priority frames and end marks that are in no journal: the disk is full, or
             somebody removed the file.
         fenced: A newer epoch of the session is open: trace is not taken any more.
+        retries: Attempts to publish that failed, so that the same was tried again.
     """
 
     priority: LaneStatistics
@@ -50,3 +51,4 @@ class SinkStatistics:
     after_end: int
     journal_errors: int
     fenced: bool
+    retries: int = 0

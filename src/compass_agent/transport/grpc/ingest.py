@@ -17,6 +17,7 @@ import grpc
 from compass_agent.errors.classify import classify_operation_error
 from compass_agent.errors.codes import ErrorCode
 from compass_agent.errors.logged import log_cause
+from compass_agent.transport.counts import BatchCounts
 from compass_agent.wire import Answer
 from compass_agent.wire.publish import PUBLISH_FRAME, answer_to_bytes, request_from_bytes
 
@@ -44,11 +45,13 @@ class Ingest:
 
     Attributes:
         writers: How many calls publish each (session, epoch).
+        counts: What was taken.
     """
 
     def __init__(self, log: AppendLog) -> None:
         self._log = log
         self.writers: Counter[tuple[str, str]] = Counter()
+        self.counts = BatchCounts()
 
     def handler(self) -> grpc.GenericRpcHandler:
         """Return what a server is given."""
@@ -94,6 +97,7 @@ class Ingest:
             try:
                 batch = request.batch
                 told = await self._store(request)
+                self.counts.add(batch, told)
                 async with writing:
                     await context.write(answer_to_bytes(batch.session, batch.epoch, told))
             finally:

@@ -1,0 +1,99 @@
+"""Counters of this process for OpenTelemetry, and the trace context of injections.
+
+::
+
+    export_metrics()  # to the meter provider that the process has set up
+    carry_traces()  # injections carry the span that is current
+
+Needs the extra `otel`; without it every function raises `ExtraMissingError`. Nothing of it is
+loaded unless a host asks for it.
+"""
+
+from __future__ import annotations
+
+__all__ = ("ExtraMissingError", "carry_traces", "context_of", "export_metrics")
+
+import importlib
+from typing import TYPE_CHECKING, Protocol
+
+from compass_agent.errors.codes import ErrorCode, OperationError
+
+if TYPE_CHECKING:
+    from opentelemetry.context import Context
+    from opentelemetry.metrics import MeterProvider
+
+
+class ExtraMissingError(OperationError):
+    """What this takes is not installed: `unsupported_input`. `reason` says what to install."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(ErrorCode.UNSUPPORTED_INPUT)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class _Traced(Protocol):
+    @property
+    def traceparent(self) -> str: ...
+
+
+def _require() -> None:
+    try:
+        importlib.import_module("opentelemetry.metrics")
+    except ModuleNotFoundError as error:
+        reason = "OpenTelemetry needs more: pip install 'compass-agent[otel]'"
+        raise ExtraMissingError(reason) from error
+
+
+def export_metrics(meter_provider: MeterProvider | None = None) -> bool:
+    """Let a meter provider read the counters of this process; a second call changes nothing.
+
+    They are those of all sessions and hubs, from before the call too. They are read when the
+    provider's readers ask, in the readers' threads; sessions take no part in it.
+
+    Args:
+        meter_provider: The provider; else the one of the process, also when it is set later.
+
+    Returns:
+        Whether an SDK takes them by now. False: the process has set none up.
+
+    Raises:
+        ExtraMissingError: `unsupported_input`: the extra `otel` is not installed.
+    """
+    _require()
+    from compass_agent.telemetry.metrics import export  # noqa: PLC0415 - needs the extra
+
+    return export(meter_provider)
+
+
+def carry_traces() -> None:
+    """Have `session.inject` write the span that is current, when it is given no `traceparent`.
+
+    Raises:
+        ExtraMissingError: `unsupported_input`: the extra `otel` is not installed.
+    """
+    _require()
+    from compass_agent.telemetry.traces import carry  # noqa: PLC0415 - needs the extra
+
+    carry()
+
+
+def context_of(injection: _Traced) -> Context:
+    """Return the context of an injection that was received: spans in it go on with its trace.
+
+    Without a trace context, or with one that is malformed, it is an empty context: a span in it
+    begins a trace of its own.
+
+    Args:
+        injection: Anything with a `traceparent`: a `SessionInjection` of either lane, or an entry
+            of a view.
+
+    Raises:
+        ExtraMissingError: `unsupported_input`: the extra `otel` is not installed.
+    """
+    _require()
+    from compass_agent.telemetry.traces import context_from  # noqa: PLC0415 - needs the extra
+
+    return context_from(injection.traceparent)
