@@ -37,10 +37,12 @@ nitpick_ignore = [
     for name in (
         "Answer",
         "Batch",
+        "Context",
         "Durability",
         "Item",
         "Journal",
         "Mapping[str",
+        "MeterProvider",
         "Publisher",
         "SessionMeta",
         "compass_agent.client.call.Hub",

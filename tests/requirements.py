@@ -108,6 +108,8 @@ REQUIREMENTS = {
     "G-ERR-3": Requirement("What looks like a secret is masked"),
     "G-ERR-4": Requirement("Every way in tells a failure alike"),
     "G-ERR-5": Requirement("A request that cannot be read is refused alike"),
+    "G-OTEL-1": Requirement("Metrics are what the sessions say", (5,)),
+    "G-OTEL-2": Requirement("A trace goes on over an injection"),
     "G-WIRE-1": Requirement("Old bytes decode for ever"),
     "G-WIRE-2": Requirement("What is newer passes"),
 }

@@ -38,6 +38,7 @@ FACADES = {
         "retry_after_seconds",
     ),
     "compass_agent.log": ("open_log",),
+    "compass_agent.telemetry": ("export_metrics", "carry_traces", "context_of"),
     "compass_agent.view": ("fold", "neutralise"),
 }
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from compass_agent.log import default_path, default_socket
+from compass_agent.telemetry.metrics import INSTRUMENTS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/operating.md").read_text("utf-8")
@@ -32,3 +33,10 @@ def test_the_page_names_the_variables_that_count() -> None:
 def test_the_page_names_the_files_that_there_are() -> None:
     assert f"`$XDG_STATE_HOME/compass/{default_path().name}`" in PAGE
     assert f"`$XDG_RUNTIME_DIR/compass/{default_socket().name}`" in PAGE
+
+
+def test_the_page_names_the_metrics_that_there_are() -> None:
+    section = PAGE.partition("## Metrics\n")[2].partition("\n## ")[0]
+    told = re.findall(r"^\| `([a-z._]+)` \| (counter|up and down) \|", section, re.MULTILINE)
+    kinds = {False: "counter", True: "up and down"}
+    assert told == [(one.name, kinds[one.falls]) for one in INSTRUMENTS]

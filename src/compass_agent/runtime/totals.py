@@ -119,12 +119,16 @@ class HubTotals:
             self._readers.pop(key, None)
 
     def batches(self) -> Counter[str]:
-        """Return how many batches were answered, by code; "": taken."""
-        return sum((Counter(end.batches.copy()) for end in self._ends.copy()), Counter[str]())
+        """Return how many batches were answered, by code; "": taken. Empty: there was no hub."""
+        found: Counter[str] = Counter()
+        for end in self._ends.copy():
+            found.update(end.batches.copy())
+        return found
 
-    def lost_trace(self) -> int:
-        """Return how many trace frames came too late, or from a writer that was replaced."""
-        return sum(end.lost_trace for end in self._ends.copy())
+    def lost_trace(self) -> int | None:
+        """Return how many trace frames came too late, or from a replaced writer; None: no hub."""
+        ends = self._ends.copy()
+        return sum(end.lost_trace for end in ends) if ends else None
 
     def readers(self) -> Counter[str]:
         """Return how many readers there are now, by the protocol that they speak."""

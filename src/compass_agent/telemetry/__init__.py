@@ -11,7 +11,7 @@ loaded unless a host asks for it.
 
 from __future__ import annotations
 
-__all__ = ("ExtraMissingError", "carry_traces", "context_of", "export_metrics")
+__all__ = ("ExtraMissingError", "Traced", "carry_traces", "context_of", "export_metrics")
 
 import importlib
 from typing import TYPE_CHECKING, Protocol
@@ -34,9 +34,13 @@ class ExtraMissingError(OperationError):
         return self.reason
 
 
-class _Traced(Protocol):
+class Traced(Protocol):
+    """Anything that carries a W3C trace context, such as an injection."""
+
     @property
-    def traceparent(self) -> str: ...
+    def traceparent(self) -> str:
+        """The trace context; "" without one."""
+        ...
 
 
 def _require() -> None:
@@ -80,7 +84,7 @@ def carry_traces() -> None:
     carry()
 
 
-def context_of(injection: _Traced) -> Context:
+def context_of(injection: Traced) -> Context:
     """Return the context of an injection that was received: spans in it go on with its trace.
 
     Without a trace context, or with one that is malformed, it is an empty context: a span in it

@@ -6,7 +6,7 @@ All values of one collection are of one moment, so sums over them hold: for each
 
 from __future__ import annotations
 
-__all__ = ("export",)
+__all__ = ("INSTRUMENTS", "Instrument", "Look", "export")
 
 import threading
 from functools import partial
@@ -30,17 +30,17 @@ _LANE = "compass.lane"
 _API = "opentelemetry.metrics"
 
 
-class _Look(NamedTuple):
+class Look(NamedTuple):
     """All counters at one moment."""
 
     sessions: SinkStatistics
     still_open: int
     batches: Counter[str]
-    lost_trace: int
+    lost_trace: int | None
     readers: Counter[str]
 
 
-class _Instrument(NamedTuple):
+class Instrument(NamedTuple):
     """One instrument.
 
     Attributes:
@@ -54,118 +54,120 @@ class _Instrument(NamedTuple):
     name: str
     unit: str
     description: str
-    read: Callable[[_Look], Iterable[Observation]]
+    read: Callable[[Look], Iterable[Observation]]
     falls: bool = False
 
 
-def _of_lanes(read: Callable[[LaneStatistics], int]) -> Callable[[_Look], Iterable[Observation]]:
-    def observe(look: _Look) -> Iterable[Observation]:
+def _of_lanes(read: Callable[[LaneStatistics], int]) -> Callable[[Look], Iterable[Observation]]:
+    def observe(look: Look) -> Iterable[Observation]:
         yield Observation(read(look.sessions.priority), {_LANE: "priority"})
         yield Observation(read(look.sessions.trace), {_LANE: "trace"})
 
     return observe
 
 
-def _one(read: Callable[[_Look], int]) -> Callable[[_Look], Iterable[Observation]]:
-    def observe(look: _Look) -> Iterable[Observation]:
-        yield Observation(read(look))
+def _one(read: Callable[[Look], int | None]) -> Callable[[Look], Iterable[Observation]]:
+    def observe(look: Look) -> Iterable[Observation]:
+        value = read(look)
+        if value is not None:
+            yield Observation(value)
 
     return observe
 
 
-def _batches(look: _Look) -> Iterable[Observation]:
+def _batches(look: Look) -> Iterable[Observation]:
     for code, count in look.batches.items():
         yield Observation(count, {"error.type": code} if code else {})
 
 
-def _readers(look: _Look) -> Iterable[Observation]:
+def _readers(look: Look) -> Iterable[Observation]:
     for protocol, count in look.readers.items():
         yield Observation(count, {"compass.protocol": protocol})
 
 
-_INSTRUMENTS = (
-    _Instrument(
+INSTRUMENTS = (
+    Instrument(
         "compass.frames.emitted",
         "{frame}",
         "Frames that entered a lane.",
         _of_lanes(lambda lane: lane.emitted),
     ),
-    _Instrument(
+    Instrument(
         "compass.frames.delivered",
         "{frame}",
         "Frames that the log has stored.",
         _of_lanes(lambda lane: lane.delivered),
     ),
-    _Instrument(
+    Instrument(
         "compass.frames.lost",
         "{frame}",
         "Frames that were dropped, refused, or came too late.",
         _of_lanes(lambda lane: lane.lost),
     ),
-    _Instrument(
+    Instrument(
         "compass.frames.waiting",
         "{frame}",
         "Frames that wait to be sent.",
         _of_lanes(lambda lane: lane.waiting),
         falls=True,
     ),
-    _Instrument(
+    Instrument(
         "compass.frames.in_doubt",
         "{frame}",
         "Frames that were sent and are not answered yet.",
         _of_lanes(lambda lane: lane.in_doubt),
         falls=True,
     ),
-    _Instrument(
+    Instrument(
         "compass.frames.rejected",
         "{frame}",
         "What was emitted but is no frame.",
         _one(lambda look: look.sessions.rejected),
     ),
-    _Instrument(
+    Instrument(
         "compass.frames.shortened",
         "{frame}",
         "Frames that were too large and were cut.",
         _one(lambda look: look.sessions.shortened),
     ),
-    _Instrument(
+    Instrument(
         "compass.frames.after_end",
         "{frame}",
         "Frames that were emitted after the end of their session.",
         _one(lambda look: look.sessions.after_end),
     ),
-    _Instrument(
+    Instrument(
         "compass.publish.retries",
         "{attempt}",
         "Attempts to publish that failed, so that the same was tried again.",
         _one(lambda look: look.sessions.retries),
     ),
-    _Instrument(
+    Instrument(
         "compass.journal.errors",
         "{error}",
         "Priority frames and end marks that could not be written to a journal.",
         _one(lambda look: look.sessions.journal_errors),
     ),
-    _Instrument(
+    Instrument(
         "compass.sessions.open",
         "{session}",
         "Sessions that are open.",
         _one(lambda look: look.still_open),
         falls=True,
     ),
-    _Instrument(
+    Instrument(
         "compass.hub.batches",
         "{batch}",
         "Batches that this hub answered; those that it did not take have an error.type.",
         _batches,
     ),
-    _Instrument(
+    Instrument(
         "compass.hub.frames.lost",
         "{frame}",
         "Trace frames that came to this hub too late, or from a writer that was replaced.",
         _one(lambda look: look.lost_trace),
     ),
-    _Instrument(
+    Instrument(
         "compass.hub.readers",
         "{reader}",
         "Readers that follow a session at this hub.",
@@ -183,10 +185,10 @@ class _Looks:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._look: _Look | None = None
+        self._look: Look | None = None
         self._told: set[str] = set()
 
-    def observe(self, instrument: _Instrument, _options: CallbackOptions) -> list[Observation]:
+    def observe(self, instrument: Instrument, _options: CallbackOptions) -> list[Observation]:
         """Return the values of `instrument`."""
         with self._lock:
             if self._look is None or instrument.name in self._told:
@@ -197,8 +199,8 @@ class _Looks:
         return list(instrument.read(look))
 
 
-def _look() -> _Look:
-    return _Look(*SESSIONS.statistics(), HUBS.batches(), HUBS.lost_trace(), HUBS.readers())
+def _look() -> Look:
+    return Look(*SESSIONS.statistics(), HUBS.batches(), HUBS.lost_trace(), HUBS.readers())
 
 
 class _Exports:
@@ -234,7 +236,7 @@ def export(meter_provider: MeterProvider | None) -> bool:
 def _register(provider: MeterProvider) -> None:
     meter = provider.get_meter(_SCOPE, __version__)
     looks = _Looks()
-    for one in _INSTRUMENTS:
+    for one in INSTRUMENTS:
         if one.falls:
             create = meter.create_observable_up_down_counter
         else:

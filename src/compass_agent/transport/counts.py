@@ -22,7 +22,7 @@ class BatchCounts:
     """
 
     def __init__(self) -> None:
-        self.batches: Counter[str] = Counter()
+        self.batches: Counter[str] = Counter({"": 0})
         self.lost_trace = 0
 
     def add(self, batch: Batch, answer: Answer) -> None:
