@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anyio
 import pytest
@@ -23,21 +23,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from compass_agent.frames import SessionInjection
+    from compass.v1.compass_pb2 import SessionInjection
     from ways_in import Ways
 
 GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 EVENTS = f"/v1/sessions/{S}/events"
 
 
-def found_in(value: Any) -> list[str]:
+def found_in(value: object) -> list[str]:
     """Every trace context anywhere in a JSON value."""
-    if isinstance(value, dict):
-        here = [value["traceparent"]] if "traceparent" in value else []
-        return here + [one for inner in value.values() for one in found_in(inner)]
-    if isinstance(value, list):
-        return [one for inner in value for one in found_in(inner)]
-    return []
+    found: list[str] = []
+
+    def note(pairs: list[tuple[str, object]]) -> None:
+        found.extend(str(inner) for name, inner in pairs if name == "traceparent")
+
+    json.loads(json.dumps(value), object_pairs_hook=note)
+    return found
 
 
 def of_injections(told: Iterable[SessionInjection]) -> list[str]:

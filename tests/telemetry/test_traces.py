@@ -21,7 +21,7 @@ from compass_agent.testing import capture_frames
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from compass_agent.frames import SessionInjection
+    from compass.v1.compass_pb2 import SessionInjection
 
 GIVEN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -75,8 +75,9 @@ def test_whoever_receives_an_injection_goes_on_with_its_trace(spans: Spans) -> N
     with spans.tracer.start_as_current_span("handle", context=context_of(injection)):
         pass
     sent, handled = spans.ended.get_finished_spans()
-    assert handled.context.trace_id == sent.context.trace_id
+    assert sent.context is not None
     assert handled.parent is not None
+    assert handled.parent.trace_id == sent.context.trace_id
     assert handled.parent.span_id == sent.context.span_id
 
 
