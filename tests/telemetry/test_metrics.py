@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import gc
-import logging
 import multiprocessing
+import subprocess
 import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from opentelemetry.metrics import Meter, NoOpMeterProvider
 
 from compass_agent import FrameSink, Pump, open_session
 from compass_agent.errors.codes import ErrorCode
@@ -21,6 +22,8 @@ from sinks import error, stored, text
 from telemetry_reading import PARTS, Metrics, assert_lanes_add_up
 
 if TYPE_CHECKING:
+    from opentelemetry.util.types import Attributes
+
     from compass_agent import SinkStatistics
     from compass_agent.wire import Answer, Batch
     from telemetry_reading import Points
@@ -167,13 +170,52 @@ async def test_attempts_that_are_made_again_are_counted(metrics: Metrics) -> Non
     assert metrics.collect()["compass.publish.retries", ""] == 2
 
 
-def test_registering_again_changes_nothing(
-    metrics: Metrics, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING):
-        assert export_metrics(metrics.provider)
-    metrics.collect()
-    assert caplog.records == []
+class Asked(NoOpMeterProvider):
+    """Notes who asks for a meter."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def get_meter(
+        self,
+        name: str,
+        version: str | None = None,
+        schema_url: str | None = None,
+        attributes: Attributes | None = None,
+    ) -> Meter:
+        self.names.append(name)
+        return super().get_meter(name, version, schema_url, attributes)
+
+
+def test_registering_again_changes_nothing() -> None:
+    provider = Asked()
+    for _ in range(2):
+        export_metrics(provider)
+    assert provider.names == ["compass_agent"]
+
+
+# The provider of a process can be set once, so this process is not the place for it.
+SET_LATER = """
+from opentelemetry.metrics import set_meter_provider
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from compass_agent.telemetry import export_metrics
+assert not export_metrics()
+reader = InMemoryMetricReader()
+provider = MeterProvider([reader])
+set_meter_provider(provider)
+meters = []
+make = provider.get_meter
+provider.get_meter = lambda *args: meters.append(args) or make(*args)
+assert export_metrics() and export_metrics(provider)
+assert meters == []
+(scope,) = reader.get_metrics_data().resource_metrics[0].scope_metrics
+assert "compass.frames.emitted" in [one.name for one in scope.metrics]
+"""
+
+
+def test_a_provider_that_the_process_sets_later_takes_the_metrics() -> None:
+    subprocess.run([sys.executable, "-W", "error", "-c", SET_LATER], check=True, timeout=45)
 
 
 def test_without_an_sdk_nothing_takes_the_metrics() -> None:

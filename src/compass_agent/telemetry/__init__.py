@@ -61,7 +61,7 @@ def export_metrics(meter_provider: MeterProvider | None = None) -> bool:
         meter_provider: The provider; else the one of the process, also when it is set later.
 
     Returns:
-        Whether an SDK takes them by now. False: the process has set none up.
+        Whether there is an SDK that takes them by now, not only OpenTelemetry's own stand-in.
 
     Raises:
         ExtraMissingError: `unsupported_input`: the extra `otel` is not installed.
