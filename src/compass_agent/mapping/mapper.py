@@ -68,7 +68,7 @@ class EventMapper:
 
     @property
     def last_error(self) -> SessionError | None:
-        """The last failure or stop of the current work; None: none, or it was got over."""
+        """The last failure or stop of the current work. None when there was none, or it is over."""
         return self._now.last_error
 
     @property

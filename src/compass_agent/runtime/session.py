@@ -125,7 +125,7 @@ class Session:
 
     @property
     def last_error(self) -> SessionError | None:
-        """The last failure or stop of the current work; None: none, or it was got over."""
+        """The last failure or stop of the current work. None when there was none, or it is over."""
         return self._mapper.last_error
 
     def statistics(self) -> SinkStatistics:
