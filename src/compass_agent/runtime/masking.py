@@ -5,10 +5,10 @@ from __future__ import annotations
 __all__ = ("Masker",)
 
 import dataclasses
-import re
 from typing import TYPE_CHECKING, Any
 
 from compass_agent.errors.redaction import MASK
+from compass_agent.errors.registered import Registered
 from compass_agent.errors.shapes import is_list, is_object
 from compass_agent.events import (
     AgentExited,
@@ -38,21 +38,23 @@ class Masker:
 
     Args:
         secrets: The values; empty ones are ignored.
+
+    Attributes:
+        secrets: The values, as they were given.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        values = sorted({secret for secret in secrets if secret}, key=len, reverse=True)
-        self._secrets = tuple(values)
-        self._pattern = re.compile("|".join(re.escape(value) for value in values) or r"(?!)")
+        self.secrets = tuple(secrets)
+        self._registered = Registered(self.secrets)
         # What is held back of the answer and of the reasoning of the current message.
         self._held: dict[type[TextDelta | ThinkingDelta], str] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._secrets)
+        return bool(self._registered)
 
     def mask(self, text: str) -> str:
-        """Return `text` with every secret replaced."""
-        return self._pattern.sub(MASK, text)
+        """Return `text` with every secret replaced, also where it is escaped or encoded."""
+        return self._registered.mask(text) if self._registered else text
 
     def feed(self, event: object) -> list[object]:
         """Return the events to be mapped in place of `event`."""
@@ -73,7 +75,7 @@ class Masker:
 
     def _feed_delta(self, delta: TextDelta | ThinkingDelta) -> list[object]:
         kind = type(delta)
-        shown, held = self._split(self.mask(self._held.pop(kind, "") + delta.text))
+        shown, held = self._registered.split(self.mask(self._held.pop(kind, "") + delta.text))
         if held:
             self._held[kind] = held
         return [kind(shown)] if shown else []
@@ -81,23 +83,12 @@ class Masker:
     def _cut_value(self, value: Any, depth: int) -> Any:
         """Return `value` without the ends of texts that begin a secret."""
         if isinstance(value, str):
-            return self._split(value)[0]
+            return self._registered.split(value)[0]
         if is_object(value) and depth <= _DEPTH:
             return {key: self._cut_value(item, depth + 1) for key, item in value.items()}
         if is_list(value) and depth <= _DEPTH:
             return [self._cut_value(item, depth + 1) for item in value]
         return value
-
-    def _split(self, text: str) -> tuple[str, str]:
-        """Split off the longest end of `text` that begins a secret."""
-        longest = 0
-        for secret in self._secrets:
-            for length in range(min(len(secret) - 1, len(text)), longest, -1):
-                if text.endswith(secret[:length]):
-                    longest = length
-                    break
-        cut = len(text) - longest
-        return text[:cut], text[cut:]
 
     def _mask_value(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):

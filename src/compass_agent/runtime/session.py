@@ -96,7 +96,7 @@ class Session:
         self._settled: BaseException | None = None
         self._publication: PublishesSession | None = None
         if enabled:
-            meta = SessionMeta(title=self._masker.mask(title), agent=agent, version=version)
+            meta = SessionMeta(*map(self._masker.mask, (title, agent, version)))
             self._publication = PARTS.publication(
                 self._sink, log_url(log), meta, fsync=journal_fsync
             )
@@ -190,7 +190,7 @@ class Session:
     def _complain(self, error: Exception) -> None:
         if not self._complained:
             # As text: a logging handler prints all of an exception, secrets too.
-            cause = self._masker.mask(cause_text(error))
+            cause = self._masker.mask(cause_text(error, self._masker.secrets))
             _logger.error("session %s goes on with a loss:\n%s", self.session_id, cause)
         self._complained = True
 
@@ -220,7 +220,8 @@ class Session:
         self._tell(lambda: self._failure_frames(failure))
 
     def _failure_frames(self, failure: object) -> list[SessionFrame]:
-        detail = describe_failure(failure)
+        # Registered values first: of what the general rules leave, none would be known any more.
+        detail = describe_failure(failure, self._masker.secrets)
         wait = detail.retry_after_s
         return self._mapper.session_error(
             _ERROR,
