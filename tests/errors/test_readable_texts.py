@@ -79,11 +79,18 @@ CODE = [
     "//@ts-ignore",
     "// a comment for bob@example.org",
     "a//b?c",
+    "(?P<name>=x) and (?:a/b)?c=d",
+    "x ? y=1 : z, a/b?.c == d",
+    "SELECT * FROM t WHERE a/b=? AND c=?",
     "node_modules/@scope/pkg: 12",
 ]
 PLACES = [
     "mailto:bob@example.org",
     "git@github.com:foo/bar.git",
+    "Why? a=b",
+    "is it /etc/passwd? either/or? really?yes=no",
+    "email:bob@example.com/x mailto:bob1234567@example.org",
+    "npm:react@18.2.0/umd",
     "image repo:tag@sha256:abcdef0123",
     "https://host.example:8080/v1/@scope/pkg",
     "http://localhost:8080/@scope",

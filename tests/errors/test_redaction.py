@@ -163,9 +163,20 @@ HOSTILE = [
         "a-",
     ),
     *("=", ".", "key=", 'key="', "password=(", "password={", "passwords=['", 'password="', "\\"),
-    *('\\"', 'token=\\\\\\"', "('key','", "key\\", "password=<", "pwd={}}", "Cookie: a"),
+    *(
+        '\\"',
+        'token=\\\\\\"',
+        "('key','",
+        "key\\",
+        "?a=",
+        "/x?a=b ",
+        "password=<",
+        "pwd={}}",
+        "Cookie: a",
+    ),
     *("PRIVATE KEY", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----A", "//a:", "a:b@"),
     *(":\\/", "http://u:1?@", "x:y!", "--token ", "api key ", "is not a valid api key ", "<key "),
+    *("/?", "a.", "a/", "??", "a.b?c=d ", "a:b@a.a."),
     *("password=,", "key`", "é key=", "Authorization: Digest a="),
 ]
 

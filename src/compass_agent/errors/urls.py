@@ -8,6 +8,7 @@ import re
 from typing import TypeAlias
 
 from compass_agent.errors.marks import MASK
+from compass_agent.errors.secret_names import looks_secret
 
 _Match: TypeAlias = re.Match[str]
 
@@ -18,11 +19,21 @@ _URL = re.compile(
 )
 _ESCAPED_SLASH = re.compile(r"\\+/")
 _DELIMITER = re.compile(r"[/\\?#]|\Z")
-# `bob:hunter2@db.example:5432`: only a port tells it from a label before an address.
+# `bob:hunter2@db.example:5432`: a port, a path or the `tcp(` of Go tells it from a label,
+# else only what looks like a secret is one.
 _LOGIN = re.compile(
-    r"(?<![\w@:/.\]-])[\w.+-]{1,64}:(?P<password>[^\s@/:\"'<>\[\]]{1,128})@"
-    r"(?=[A-Za-z0-9_.-]{1,253}:[0-9]{2,5}(?![0-9]))"
+    r"(?<![\w@:/.\]-])(?P<user>[\w.+-]{1,64}):(?P<password>[^\s@/:\"'<>\[\]]{1,128})@"
+    r"(?:(?P<sure>(?=[A-Za-z0-9_.-]{1,253}:[0-9]{2,5}(?![0-9])|(?:tcp|unix)\())"
+    r"|(?=(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,63}(?P<path>/)?))"
 )
+_ADDRESSED_TEXT = "mailto email mail e-mail from to cc bcc by author contact acct sip sips xmpp"
+_ADDRESSED = frozenset(_ADDRESSED_TEXT.split())
+# The query of a URL without a scheme: behind a path, a host, or nothing at all.
+_QUERY = re.compile(r"\?(?P<query>(?:[^\s\"'<>`\\?]++|\\{1,8}+(?:/|u[0-9a-fA-F]{4})|\?(?!\s))++)")
+_PARAMETER = re.compile(r"[\w.%\[\]$~-]{1,100}(?:=(?!=)|\\+u003[dD])")
+_PATH_BACKWARDS = re.compile(r"[^\s\"'<>`?=]{1,512}")
+_HOST = re.compile(r"(?:.*[^\w.-])?(?:[\w-]+\.)+[A-Za-z]{2,63}(?::[0-9]{1,5})?", re.DOTALL)
+_PORT = re.compile(r"(?:.*[^\w-])?localhost(?::[0-9]{1,5})?", re.DOTALL | re.IGNORECASE)
 _DATABASES_TEXT = (
     "amqp amqps cassandra clickhouse couchbase couchdb db2 firebird kafka ldap ldaps mariadb "
     "mongodb mssql mysql nats neo4j oracle postgres postgresql redis rediss sqlserver"
@@ -33,6 +44,8 @@ _LONGEST_SCHEME = 32
 # A link into documentation holds no more than a number of its own.
 _LINK = re.compile(r"linkid=[0-9]{1,12}", re.IGNORECASE)
 _LINK_PATH = re.compile(r".*/fwlink/?", re.IGNORECASE | re.DOTALL)
+_LONGEST_PATH = 512
+_OPENS_QUERY = " \t\n\"'`="
 # What a sentence puts behind a URL.
 _SENTENCE_END = ".,;:!?)"
 
@@ -43,8 +56,10 @@ def without_url_secrets(text: str) -> str:
         return text
     if "//" in text or "\\/" in text:
         text = _URL.sub(_url, text)
+    if "?" in text:
+        text = _QUERY.sub(_query, text)
     if "@" in text:
-        text = _LOGIN.sub(f"{MASK}@", text)
+        text = _LOGIN.sub(_login, text)
     return text
 
 
@@ -102,6 +117,40 @@ def _url(match: _Match) -> str:
         query = MASK
     masked_user = f"{MASK}@" if had_user else ""
     return f"{match['lead']}{masked_user}{path}{question}{query}{end}"
+
+
+def _query(match: _Match) -> str:
+    """Mask the query of a URL without a scheme; a question in a sentence stays."""
+    core = match["query"].rstrip(_SENTENCE_END)
+    end = match["query"][len(core) :]
+    if not core or core == MASK:
+        return match[0]
+    start = match.start()
+    before = _PATH_BACKWARDS.match(match.string[max(0, start - _LONGEST_PATH) : start][::-1])
+    path = before[0][::-1] if before else ""
+    if _LINK.fullmatch(core) and _LINK_PATH.fullmatch(path):
+        return match[0]
+    named = _PARAMETER.match(core) is not None
+    if "/" in path:
+        masked = named or (path.startswith("/") and _is_token(core))
+    elif path:
+        masked = named and (_HOST.fullmatch(path) or _PORT.fullmatch(path)) is not None
+    else:
+        masked = named and (start == 0 or match.string[start - 1] in _OPENS_QUERY)
+    return f"?{MASK}{end}" if masked else match[0]
+
+
+def _is_token(text: str) -> bool:
+    return text.isalnum() and looks_secret(text)
+
+
+def _login(match: _Match) -> str:
+    if match["sure"] is None and (
+        match["user"].lower() in _ADDRESSED
+        or not (match["path"] or looks_secret(match["password"]))
+    ):
+        return match[0]
+    return f"{MASK}@"
 
 
 def _is_database(match: _Match) -> bool:
