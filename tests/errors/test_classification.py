@@ -334,3 +334,53 @@ def fail_with_secrets() -> None:
         int("inner https://u:pw@host/x?key=abc\x1b[2J")
     except ValueError as inner:
         raise RuntimeError("outer sk-ant-abc123") from inner
+
+
+class Keyed:
+    """A key that no mapping takes."""
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType] # as of a list
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ([{"key": "state"}], "not_ready"),
+        ([{"key": "name"}], "conflict"),
+        ([{"key": ["state"]}], "conflict"),
+        ([["state"]], "conflict"),
+        ([Keyed()], "conflict"),
+        ([{}], "conflict"),
+    ],
+)
+def test_elements_of_a_path_may_be_of_any_kind(path: list[Any], code: str) -> None:
+    assert code_of(made("ValidationError", issues=[{"path": path, "message": "m"}])) == code
+    assert code_of(made("OtherError", errors=[{"loc": path, "type": "x"}])) == code
+
+
+def test_a_class_without_a_module_is_classified() -> None:
+    kind = type("TimeoutError", (Exception,), {})
+    kind.__module__ = None  # pyright: ignore[reportAttributeAccessIssue] # a class made by hand
+    assert code_of(kind("x")) == "unavailable"
+
+
+def test_what_raises_while_it_is_looked_at_is_internal_and_keeps_its_cause() -> None:
+    class HostileError(Exception):
+        @property
+        def sqlstate(self) -> str:
+            raise SystemError
+
+        @property
+        def errors(self) -> object:
+            class Items(list[object]):
+                def __iter__(self) -> Any:
+                    raise TypeError
+
+            return Items([1])
+
+    error = HostileError("x")
+    logged: list[OperationError] = []
+    told = classify_operation_error(error, log=logged.append)
+    assert told.code is ErrorCode.INTERNAL
+    assert told.__cause__ is error
+    assert logged == [told]

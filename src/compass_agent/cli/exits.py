@@ -155,10 +155,10 @@ def _failed(error: Exception, *, as_json: bool) -> int:
     if isinstance(error, OSError):
         _forget_stdout()
         return _told(error.strerror or type(error).__name__, EXIT_IO, as_json=as_json)
-    from compass_agent.errors.classify import classify_operation_error  # noqa: PLC0415 - as above
+    from compass_agent.errors.answering import answer_for  # noqa: PLC0415 - as above
     from compass_agent.errors.codes import OperationError  # noqa: PLC0415 - as above
 
-    told, line = classify_operation_error(error, log=_debug), ""
+    told, line = answer_for(error, log=_debug), ""
     if isinstance(error, NamedFailureError):
         told, line = OperationError(error.code), str(error)
     # When even this cannot be said, the exit status says it.

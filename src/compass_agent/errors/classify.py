@@ -33,7 +33,8 @@ def classify_operation_error(
     An `OperationError` comes back as the same object. Then the type and its attributes decide
     (databases by their own codes, timeouts, lost connections, rights); then the shape of a stored
     record that does not validate; then the text. What is left is `storage_failed` when the text
-    says that storage failed, else `internal`; so is what is no exception.
+    says that storage failed, else `internal`; so is what is no exception. Never raises, whatever
+    the exception is made of.
 
     Args:
         error: What was raised. A group of one counts as the one.
@@ -47,11 +48,20 @@ def classify_operation_error(
         return error
     if not isinstance(error, BaseException):
         return OperationError(ErrorCode.INTERNAL)
-    code = code_of_type(error) or code_of_mismatch(error) or code_of_text(own_text(error), rules)
+    code = _code_of(error, rules)
     told = OperationError(code, retry_after_s=_wait(error, code))
     told.__cause__ = error
     log(told)
     return told
+
+
+def _code_of(error: BaseException, rules: Iterable[TextRule]) -> ErrorCode:
+    try:
+        return (
+            code_of_type(error) or code_of_mismatch(error) or code_of_text(own_text(error), rules)
+        )
+    except Exception:  # noqa: BLE001 - foreign classes may be made of anything; `error` is logged
+        return ErrorCode.INTERNAL
 
 
 def _wait(error: BaseException, code: ErrorCode) -> float | None:

@@ -136,7 +136,7 @@ def _judged(error: BaseException) -> ErrorCode | None:
 
 def _of_sqlite(error: BaseException) -> ErrorCode | None:
     if not any(
-        kind.__name__ == "Error" and kind.__module__ in ("sqlite3", "pysqlite3", "sqlite3.dbapi2")
+        kind.__name__ == "Error" and _module(kind) in ("sqlite3", "pysqlite3", "sqlite3.dbapi2")
         for kind in type(error).__mro__
     ):
         return None
@@ -147,6 +147,10 @@ def _of_sqlite(error: BaseException) -> ErrorCode | None:
             return _AWAY
         return _DENIED if kind in _SQLITE_DENIED else _REFUSED
     return _AWAY if own_text(error).startswith(_SQLITE_AWAY_TEXTS) else _REFUSED
+
+
+def _module(kind: type) -> str:
+    return word(attribute(kind, "__module__"))  # a class that is made by hand may have none
 
 
 def _of_sql_state(error: BaseException) -> ErrorCode | None:
@@ -161,7 +165,7 @@ def _of_sql_state(error: BaseException) -> ErrorCode | None:
 
 
 def _of_jetstream(error: BaseException) -> ErrorCode | None:
-    if not any(kind.__module__.startswith("nats.") for kind in type(error).__mro__):
+    if not any(_module(kind).startswith("nats.") for kind in type(error).__mro__):
         return None
     code = attribute(error, "code")
     if not isinstance(code, int):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("cause_text", "log_cause")
+__all__ = ("cause_text", "is_first_time", "log_cause")
 
 import re
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ def log_cause(error: OperationError, secrets: Iterable[str] = ()) -> None:
         secrets: Values that must not appear.
     """
     cause = error.__cause__
-    if cause is None or not TABLE[error.code].logged or not _first_time(cause):
+    if cause is None or not TABLE[error.code].logged or not is_first_time(cause):
         return
     import logging  # noqa: PLC0415 - only for failures
 
@@ -64,7 +64,7 @@ def _visible(match: re.Match[str]) -> str:
     return f"\\u{ord(match[0]):04x}"
 
 
-def _first_time(cause: BaseException) -> bool:
+def is_first_time(cause: BaseException) -> bool:
     """Mark `cause` as logged; tell whether it was not."""
     if getattr(cause, _MARK, False) is True:
         return False

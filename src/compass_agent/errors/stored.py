@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from compass_agent.errors.codes import ErrorCode
 from compass_agent.errors.foreign import attribute, called, class_names
-from compass_agent.errors.shapes import as_list, is_list, is_object, word
+from compass_agent.errors.shapes import as_list, as_object, is_list, is_object, word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,9 +79,11 @@ def _issue(item: Mapping[str, object]) -> _Issue | None:
 
 def _field(path: list[object]) -> str | None:
     """Return the first element of `path`; None for the root."""
-    if not path or (path[0] in _ROOTS and len(path) == 1):
+    if not path:
         return None
-    return str(path[0])
+    # valibot has an object for each element, with the name as `key`.
+    first = str(as_object(path[0]).get("key", path[0]))
+    return None if first in _ROOTS and len(path) == 1 else first
 
 
 def _elements(path: object) -> list[object]:

@@ -20,7 +20,7 @@ def is_stop(error: BaseException) -> bool:
         return all(is_stop(part) for part in error.exceptions)
     # trio's class is told by its name, so that trio need not be installed.
     kind = type(error)
-    is_trio = kind.__name__ == "Cancelled" and kind.__module__.split(".", 1)[0] == "trio"
+    is_trio = kind.__name__ == "Cancelled" and str(kind.__module__).split(".", 1)[0] == "trio"
     return isinstance(error, _STOPS) or is_trio
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from compass_agent.errors.classify import classify_operation_error
-from compass_agent.errors.logged import log_cause
+from compass_agent.errors.answering import answer_for
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -39,9 +38,8 @@ class Trying:
             await work()
         except Exception as error:  # noqa: BLE001 - the hub goes on, and tries again
             if not self._complained:
-                failure = classify_operation_error(error)
+                failure = answer_for(error)
                 _logger.warning("%s, trying again: %s", self._what, failure.code)
-                log_cause(failure)
             self._complained = True
         else:
             self._complained = False

@@ -11,10 +11,10 @@ import anyio
 import grpc
 from grpc import aio
 
-from compass_agent.errors.classify import classify_operation_error
+from compass_agent.errors.answering import answer_for
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.errors.groups import only_exception
-from compass_agent.errors.logged import cause_text, log_cause
+from compass_agent.errors.logged import cause_text
 from compass_agent.services.bearer import Bearer
 from compass_agent.wire.malformed import MalformedRequestError
 from compass_agent.wire.status import STATUS_DETAILS, failure_to_details
@@ -141,10 +141,8 @@ def _told(error: Exception, *, gone: bool) -> OperationError:
     """Return what the caller is told, having logged the cause when that is ours to look at."""
     if gone:
         # Who has gone cannot be written to; that is no fault.
-        return classify_operation_error(error, log=_debug)
-    failure = classify_operation_error(error)
-    log_cause(failure)
-    return failure
+        return answer_for(error, log=_debug)
+    return answer_for(error)
 
 
 def _debug(failure: OperationError) -> None:

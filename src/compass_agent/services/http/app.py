@@ -19,9 +19,8 @@ from starlette.requests import ClientDisconnect
 from starlette.routing import Router
 from starlette.websockets import WebSocketClose
 
-from compass_agent.errors.classify import classify_operation_error
+from compass_agent.errors.answering import answer_for
 from compass_agent.errors.groups import only_exception
-from compass_agent.errors.logged import log_cause
 from compass_agent.frames import InvalidCursorError
 from compass_agent.services.http.guard import LOOPBACK_HOSTS, Guard
 from compass_agent.services.http.problems import problem, refusal
@@ -123,7 +122,7 @@ class HttpApp:
                 return  # the reader has gone
             if started:
                 # What was sent cannot be taken back: a connection that breaks off tells it.
-                log_cause(classify_operation_error(failure))
+                answer_for(failure)
                 raise
             await _failed(failure)(scope, receive, sending)
 
@@ -165,6 +164,4 @@ def _failed(error: Exception) -> Response:
             headers = error.headers
             return refusal(HTTPStatus.METHOD_NOT_ALLOWED, message, headers=headers)
         case _:
-            failed = classify_operation_error(error)
-            log_cause(failed)
-            return problem(failed)
+            return problem(answer_for(error))

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from compass_agent.errors.classify import classify_operation_error
+from compass_agent.errors.answering import answer_for
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.errors.logged import log_cause
 from compass_agent.errors.told import problem_json
 from compass_agent.services.http.feeds import Part, failure_of
 from compass_agent.services.http.sse import event
@@ -241,8 +240,7 @@ class _Writer:
             self._places[part.session] = part.cursor
 
     def _put_failure(self, part: Part, error: Exception) -> None:
-        failed = classify_operation_error(error)
-        log_cause(failed)
+        failed = answer_for(error)
         if not self.started and not self._several:
             raise failed
         told = self._described(failed)

@@ -31,9 +31,8 @@ from mcp.types import (
     ToolAnnotations,
 )
 
-from compass_agent.errors.classify import classify_operation_error
+from compass_agent.errors.answering import answer_for
 from compass_agent.errors.groups import only_exception
-from compass_agent.errors.logged import log_cause
 from compass_agent.errors.told import format_operation_error
 from compass_agent.services.mcp.arguments import (
     Arguments,
@@ -146,9 +145,7 @@ def _failed(error: Exception) -> CallToolResult:
         issues = [{"path": issue.path, "message": issue.message} for issue in error.issues]
         message = f"The arguments cannot be read: {error}"
         raise MCPError(INVALID_PARAMS, message, {"issues": issues})
-    failed = classify_operation_error(error)
-    log_cause(failed)
-    told = format_operation_error(failed)
+    told = format_operation_error(answer_for(error))
     text = TextContent(text=json.dumps(told))
     return CallToolResult(content=[text], structured_content=told, is_error=True)
 

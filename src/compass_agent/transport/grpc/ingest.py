@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import anyio
 import grpc
 
-from compass_agent.errors.classify import classify_operation_error
+from compass_agent.errors.answering import answer_for
 from compass_agent.errors.codes import ErrorCode
-from compass_agent.errors.logged import log_cause
 from compass_agent.transport.counts import BatchCounts
 from compass_agent.wire import Answer
 from compass_agent.wire.publish import PUBLISH_FRAME, answer_to_bytes, request_from_bytes
@@ -73,11 +72,10 @@ class Ingest:
                     await self._log.renew(sorted(self.writers), _LEASE_S)
                 except Exception as error:  # noqa: BLE001 - the hub goes on, and tries again
                     if not complained:
-                        failure = classify_operation_error(error)
+                        failure = answer_for(error)
                         _logger.warning(
                             "the leases could not be renewed, trying again: %s", failure.code
                         )
-                        log_cause(failure)
                     complained = True
                 else:
                     complained = False
@@ -138,8 +136,7 @@ class Ingest:
                 return Answer(0, 0, 0)
             return await self._log.append(batch)
         except Exception as error:  # noqa: BLE001 - told by its code; the text of it stays here
-            failure = classify_operation_error(error)
-            log_cause(failure)
+            failure = answer_for(error)
             code = ErrorCode.UNAVAILABLE if failure.retryable else failure.code
         return Answer(batch.number, 0, 0, code=code)
 
