@@ -53,6 +53,23 @@ AZURE = "Out of call volume quota. Quota will be replenished in 01:23:45."
         (FailureDetail(AZURE, 403), "Quota used up", False),
         (FailureDetail(AZURE, 403, 5025.0), "Quota used up", False),
         (FailureDetail("Too many tokens: 9000 > 8192", 400), "Context too long", False),
+        # A status says more than a general code, or than words about something else.
+        (FailureDetail("no such model", 404, code="api_error"), "Not found", False),
+        (FailureDetail("bad schema", 400, code="api_error"), "Request refused", False),
+        (FailureDetail("not here", 405, code="api_error"), "Request refused", False),
+        (FailureDetail("bad", 422, code="server_error"), "Request refused", False),
+        (FailureDetail("Authentication error in upstream", 500), "Provider error", True),
+        (FailureDetail("Invalid API key cache", 503), "Provider error", True),
+        (FailureDetail("too many tokens in bucket", 502), "Provider error", True),
+        (FailureDetail("prompt too large to cache", 500), "Provider error", True),
+        (FailureDetail("exceeds the context window", 500), "Context too long", False),
+        (FailureDetail("rate limit field must be positive", 400), "Request refused", False),
+        (FailureDetail("API rate limit exceeded for user", 403), "Rate limited", True),
+        (FailureDetail("Too many requests, retry later", 400), "Rate limited", True),
+        (FailureDetail("Rate limit reached for m", 400), "Rate limited", True),
+        (FailureDetail("Unable to locate credentials"), "Authentication failed", False),
+        (FailureDetail("OPENAI_API_KEY is not set"), "Authentication failed", False),
+        (FailureDetail("SSL: CERTIFICATE_VERIFY_FAILED", 0), "Connection not possible", False),
     ],
 )
 def test_a_failure_has_a_title_and_a_verdict(

@@ -291,3 +291,26 @@ def test_an_api_error_survives_pickling() -> None:
         3.0,
         "Slow down",
     )
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [(None, "Bad Gateway"), (b"Bad \xff day", "Bad \ufffd day"), (b"", "Bad Gateway")],
+)
+def test_a_reason_phrase_may_be_bytes_or_missing(reason: bytes | None, told: str) -> None:
+    error = map_http_status_to_error(502, service="Acme", key_var="K", reason=reason)
+    assert error.message == f"Acme server error: {told}. Please try again later."
+
+
+@pytest.mark.parametrize("number", [100, 200, 204])
+def test_a_code_of_no_failure_is_no_answer_of_one(number: int) -> None:
+    class CodedError(Exception):
+        code = number
+
+    names = {"service": "Acme", "key_var": "K", "url_var": "U"}
+    assert map_network_error(CodedError("x"), "http://h", **names) is None
+    lost = CodedError("x")
+    lost.__cause__ = ConnectionResetError()
+    mapped = map_network_error(lost, "http://h", **names)
+    assert mapped is not None
+    assert mapped.status_code == 0

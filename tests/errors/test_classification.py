@@ -350,7 +350,7 @@ class Keyed:
         ([{"key": ["state"]}], "conflict"),
         ([["state"]], "conflict"),
         ([Keyed()], "conflict"),
-        ([{}], "conflict"),
+        ([dict[str, str]()], "conflict"),
     ],
 )
 def test_elements_of_a_path_may_be_of_any_kind(path: list[Any], code: str) -> None:

@@ -5,11 +5,13 @@ Pure: it is worked out from the failure alone, the same for every reader, and is
 
 from __future__ import annotations
 
-__all__ = ("ALL_ADVICE", "Advice", "advise")
+__all__ = ("ALL_ADVICE", "NO_ANSWER_TEXT", "Advice", "advise")
 
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from compass_agent.errors import advice_signs as signs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +32,9 @@ _TOO_EARLY = 425
 _TOO_MANY = 429
 _SERVER = 500
 _OVERLOADED = 529
+NO_ANSWER_TEXT = "Connection error: "
+"""Begins the text of a failure without an answer whose own words do not tell that."""
+
 _NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]+")
 
 
@@ -56,155 +61,82 @@ class _Facts:
     waits: bool
 
 
-def _said(pattern: str) -> Callable[[str], bool]:
-    # Compiled at the first use, and kept by `re`: importing this must cost nothing.
-    return lambda text: re.search(pattern, text, re.IGNORECASE) is not None
-
-
-_overflows = _said(
-    r"prompt is too long|context (?:length|window)|maximum context|context_length|"
-    r"input is too long|too many (?:input )?tokens|"
-    r"exceeds? the (?:maximum|model'?s?) .{0,40}tokens?|input token count .{0,40}exceeds|"
-    r"reduce the length of the messages|prompt too large|available context size"
-)
-_exhausted = _said(
-    r"credit balance|insufficient (?:balance|credits?|funds|quota)|billing (?:hard )?limit|"
-    r"\bpayment required|out of credits|add (?:[0-9]+ |more )?credits|purchase (?:more )?credits|"
-    r"per-day\b|usage limit (?:has been )?reached|spend(?:ing)? limit|arrears|monthly limit|"
-    r"reached your .{0,20}usage limits?|exhausted balance|have any credits|insufficient credit|"
-    r"out of call volume quota|exceeds the service quota"
-)
-_many = _said(r"too many (?:input )?tokens")
-_quota = _said(
-    r"exceeded your current quota|quota exceeded|quota .{0,20}exhausted|reached its quota|"
-    r"check your plan and billing"
-)
-# A window of a minute opens again by itself; one of a day, as good as never.
-_minutes = _said(r"per[ _-]?(?:minute|min|second|sec|hour)\b|per_minute|per_second|per_hour")
-_days = _said(r"(?:tokens|requests|quota) ?per[ _-]?(?:day|month)|per_day|per_month")
-_waiting = _said(r"per[ _-]?(?:minute|min|day)\b|please wait|throttl|try again")
-_too_large = _said(r"request too large|reduce your (?:message|prompt)|tokens must be reduced")
-_limited = _said(r"rate.?limit|too many requests|throttl|slow down")
-_key = _said(
-    r"api[ _-]?key (?:not valid|is invalid|expired|not found)|invalid (?:api|x-api)[ _-]?key|"
-    r"incorrect api key|expired key|authentication error|invalid authentication|"
-    r"token (?:has )?expired|no api key|invalid bearer token"
-)
-_overloaded = _said(r"overloaded|capacity exceeded|high demand|engine is currently")
-_misconfigured = _said(
-    r"unsupported protocol|invalid url|no (?:host|scheme) supplied|certificate verify failed|"
-    r"self.signed certificate|illegal header|local ?protocol"
-)
-_timed_out = _said(r"timed? ?out|timeout|stalled while waiting|deadline exceeded")
-_lost = _said(
-    r"connection|connect to|econn(?:refused|reset|aborted)|enotfound|eai_again|socket|"
-    r"terminated\Z|network|fetch failed|name or service not known|stream ended before|"
-    r"premature(?:ly)? (?:close|end)|broken pipe|disconnected"
-)
-_filtered = _said(r"content.?filter|content management policy|refusal|flagged|safety|blocked by")
-
-_OVERFLOW_CODES = frozenset(
-    {
-        "contextlengthexceeded",
-        "contextwindowexceeded",
-        "exceedcontextsizeerror",
-        "modelcontextwindowexceeded",
-    }
-)
-_BUDGET_CODES = frozenset(
-    {
-        "insufficientquota",
-        "billingerror",
-        "billinghardlimitreached",
-        "insufficientbalance",
-        "paymentrequired",
-        "budgetexceeded",
-        "usagelimitreached",
-        "servicequotaexceeded",
-        "servicequotaexceededexception",
-    }
-)
-_KEY_CODES = frozenset(
-    {
-        "authenticationerror",
-        "invalidapikey",
-        "apikeyinvalid",
-        "apikeyexpired",
-        "unauthenticated",
-        "unauthorized",
-        "expiredkey",
-        "tokennotfoundindb",
-        "unrecognizedclientexception",
-        "expiredtokenexception",
-    }
-)
-_DENIED_CODES = frozenset(
-    {"permissionerror", "permissiondenied", "accessdeniedexception", "forbidden"}
-)
-_LIMIT_CODES = frozenset(
-    {
-        "ratelimiterror",
-        "ratelimitexceeded",
-        "ratelimited",
-        "toomanyrequests",
-        "requestlimitexceeded",
-        "throttling",
-        "throttlingexception",
-        "throttlingerror",
-        "throttlingratequota",
-        "resourceexhausted",
-        "slowdown",
-    }
-)
-_OVERLOAD_CODES = frozenset(
-    {"overloadederror", "serverisoverloaded", "engineoverloaded", "unavailable"}
-)
-_FILTER_CODES = frozenset({"contentfilter", "contentpolicyviolation"})
-_SERVER_CODES = frozenset(
-    {"servererror", "apierror", "internalservererror", "internal", "streamcut"}
-)
-
-
 def _is_context(f: _Facts) -> bool:
-    if f.code in _OVERFLOW_CODES:
+    if f.code in signs.OVERFLOW_CODES:
         return True
-    if f.status == _TOO_MANY or f.code in _LIMIT_CODES or not _overflows(f.text):
+    if f.status == _TOO_MANY or f.code in signs.LIMIT_CODES or not signs.overflows(f.text):
+        return False
+    if _is_own_failure(f) and not signs.surely_overflows(f.text):
         return False
     # Bedrock says that there are too many tokens for the moment, and to wait.
-    return not (_many(f.text) and _waiting(f.text))
+    return not (signs.many(f.text) and signs.waiting(f.text))
 
 
 def _is_budget(f: _Facts) -> bool:
-    if f.status == _UNPAID or f.code in _BUDGET_CODES or "perday" in f.code or _exhausted(f.text):
+    if (
+        f.status == _UNPAID
+        or f.code in signs.BUDGET_CODES
+        or "perday" in f.code
+        or signs.exhausted(f.text)
+    ):
         return True
     # A provider that names a wait means a window of time, not an account.
     if f.waits:
         return False
-    if _days(f.text):
-        return _quota(f.text) or _limited(f.text) or _many(f.text) or f.code in _LIMIT_CODES
-    return _quota(f.text) and not _minutes(f.text) and f.code != "ratelimitexceeded"
+    if signs.days(f.text):
+        return (
+            signs.quota(f.text)
+            or signs.limited(f.text)
+            or signs.many(f.text)
+            or f.code in signs.LIMIT_CODES
+        )
+    return signs.quota(f.text) and not signs.minutes(f.text) and f.code != "ratelimitexceeded"
 
 
 def _is_limit(f: _Facts) -> bool:
     if f.status in (408, 409, 413) or (f.status is not None and f.status >= _SERVER):
         return False
-    return f.status == _TOO_MANY or f.code in _LIMIT_CODES or _says_limit(f.text)
+    if f.status == _TOO_MANY or f.code in signs.LIMIT_CODES:
+        return True
+    if f.status in (400, 404, 405, 422) and not signs.surely_limited(f.text):
+        return signs.quota(f.text) and signs.minutes(f.text)
+    return _says_limit(f.text)
+
+
+def _is_own_failure(f: _Facts) -> bool:
+    """Tell whether the status says that the provider failed, whatever words it has for it."""
+    return f.status is not None and f.status >= _SERVER
+
+
+def _is_key(f: _Facts) -> bool:
+    if f.status == _UNAUTHORIZED or f.code in signs.KEY_CODES:
+        return True
+    return not _is_own_failure(f) and signs.key(f.text)
+
+
+def _is_refused(f: _Facts) -> bool:
+    """Tell whether the status says that the request is at fault; it says more than a code."""
+    return f.status is not None and _CLIENT <= f.status < _SERVER
 
 
 def _says_limit(text: str) -> bool:
-    return _limited(text) or (_quota(text) and _minutes(text)) or (_many(text) and _waiting(text))
+    return (
+        signs.limited(text)
+        or (signs.quota(text) and signs.minutes(text))
+        or (signs.many(text) and signs.waiting(text))
+    )
 
 
 def _is_overload(f: _Facts) -> bool:
     return (
         f.status == _OVERLOADED
-        or f.code in _OVERLOAD_CODES
-        or (f.status in (None, 503) and _overloaded(f.text))
+        or f.code in signs.OVERLOAD_CODES
+        or (f.status in (None, 503) and signs.overloaded(f.text))
     )
 
 
 def _is_timeout(f: _Facts) -> bool:
-    return f.status in (408, 504, 524) or (f.status in (None, 0) and _timed_out(f.text))
+    return f.status in (408, 504, 524) or (f.status in (None, 0) and signs.timed_out(f.text))
 
 
 _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
@@ -255,7 +187,7 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         ),
     ),
     (
-        lambda f: _too_large(f.text) or f.status == _TOO_LARGE,
+        lambda f: signs.too_large(f.text) or f.status == _TOO_LARGE,
         Advice(
             "Request too large",
             retryable=False,
@@ -263,7 +195,7 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         ),
     ),
     (
-        lambda f: f.status == _UNAUTHORIZED or f.code in _KEY_CODES or _key(f.text),
+        _is_key,
         Advice(
             "Authentication failed",
             retryable=False,
@@ -281,7 +213,7 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         ),
     ),
     (
-        lambda f: f.status == _FORBIDDEN or f.code in _DENIED_CODES,
+        lambda f: f.status == _FORBIDDEN or f.code in signs.DENIED_CODES,
         Advice(
             "Access denied",
             retryable=False,
@@ -289,7 +221,9 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         ),
     ),
     (
-        lambda f: f.code in _FILTER_CODES or (f.status in (None, 400) and _filtered(f.text)),
+        lambda f: (
+            f.code in signs.FILTER_CODES or (f.status in (None, 400) and signs.filtered(f.text))
+        ),
         Advice(
             "Content refused",
             retryable=False,
@@ -298,7 +232,7 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         ),
     ),
     (
-        lambda f: f.status in (None, 0) and _misconfigured(f.text),
+        lambda f: f.status in (None, 0) and signs.misconfigured(f.text),
         Advice(
             "Connection not possible",
             retryable=False,
@@ -324,7 +258,7 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         ),
     ),
     (
-        lambda f: f.status == 0 or (f.status is None and _lost(f.text)),
+        lambda f: f.status == 0 or (f.status is None and signs.lost(f.text)),
         Advice(
             "Connection lost",
             retryable=True,
@@ -335,8 +269,8 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
     (
         lambda f: (
             f.status == _DEPENDENCY
-            or (f.status is not None and f.status >= _SERVER)
-            or f.code in _SERVER_CODES
+            or _is_own_failure(f)
+            or (f.code in signs.SERVER_CODES and not _is_refused(f))
         ),
         Advice(
             "Provider error",
@@ -358,7 +292,7 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         Advice("Too early", retryable=True, guidance="Try again in a moment."),
     ),
     (
-        lambda f: f.status is not None and _CLIENT <= f.status < _SERVER,
+        _is_refused,
         Advice(
             "Request refused",
             retryable=False,
@@ -384,10 +318,13 @@ def advise(failure: FailureDetail) -> Advice:
     >>> advise(describe_failure(ConnectionRefusedError())).title
     'Connection lost'
     """
+    text = failure.message[:_HEAD]
+    # The text tells it on the wire, where nothing else does.
+    lost = failure.status is None and text.startswith(NO_ANSWER_TEXT)
     facts = _Facts(
-        status=failure.status,
+        status=0 if lost else failure.status,
         code=_NOT_ALPHANUMERIC.sub("", (failure.code or "").lower()),
-        text=failure.message[:_HEAD],
+        text=text,
         waits=failure.retry_after_s is not None,
     )
     return next((advice for fits, advice in _RULES if fits(facts)), _UNKNOWN)

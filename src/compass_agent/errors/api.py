@@ -25,6 +25,7 @@ from compass_agent.errors.urls import without_user_info
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_REDIRECT = 300
 _UNAUTHORIZED = 401
 _NOT_FOUND = 404
 _TOO_MANY = 429
@@ -64,7 +65,7 @@ def map_http_status_to_error(
     *,
     service: str,
     key_var: str,
-    reason: str = "",
+    reason: str | bytes | None = "",
     body: object = None,
     now: object = None,
 ) -> ApiError:
@@ -118,9 +119,10 @@ def map_network_error(
     chain = [link for leaf in leaves(error) for link in causes(leaf)]
     for link in chain:
         raised = read_exception(link)
-        if raised.reading.status:
+        # A code below is no failure of an answer: it is the library's own number, or a good answer.
+        if (raised.reading.status or 0) >= _REDIRECT:
             found = map_http_status_to_error(
-                raised.reading.status,
+                raised.reading.status or 0,
                 raised.headers,
                 service=service,
                 key_var=key_var,
@@ -181,8 +183,11 @@ def _place(url: str) -> str:
     return f"{scheme}{mark}{place.partition('?')[0].partition('#')[0]}"
 
 
-def _phrase(reason: str) -> str:
+def _phrase(reason: str | bytes | None) -> str:
     """Return what a server put behind its status, in one line and without secrets."""
+    if isinstance(reason, bytes | bytearray):
+        reason = reason.decode(errors="replace")
+    reason = reason if isinstance(reason, str) else ""
     plain = "".join(letter if letter.isprintable() else " " for letter in reason[:_LONGEST_URL])
     phrase = redact(" ".join(plain.split()))
     return phrase if len(phrase) <= _LONGEST_PHRASE else f"{phrase[:_LONGEST_PHRASE]}…"

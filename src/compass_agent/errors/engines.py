@@ -5,7 +5,7 @@ No library is imported: classes are known by their names and modules, databases 
 
 from __future__ import annotations
 
-__all__ = ("code_of_type", "is_no_answer")
+__all__ = ("code_of_type", "is_lost", "is_no_answer")
 
 import errno
 from typing import TYPE_CHECKING
@@ -112,6 +112,11 @@ def is_no_answer(error: BaseException) -> bool:
     if type(error) is OSError and error.errno is None:
         # anyio: all attempts to connect failed, and the cause says why.
         return any(is_no_answer(leaf) for leaf in leaves(error.__cause__ or ValueError()))
+    return is_lost(error)
+
+
+def is_lost(error: BaseException) -> bool:
+    """Tell whether `error` is the system's own for a connection that failed or broke."""
     return isinstance(error, OSError) and (
         isinstance(error, ConnectionError) or error.errno in _CONNECTION
     )

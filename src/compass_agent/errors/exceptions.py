@@ -10,6 +10,7 @@ __all__ = ("Raised", "causes", "read_exception")
 from dataclasses import dataclass, field
 
 from compass_agent.errors.bodies import body_text
+from compass_agent.errors.engines import is_lost
 from compass_agent.errors.foreign import NO_ANSWER, attribute, called, class_names, own_body
 from compass_agent.errors.foreign import said as said_by
 from compass_agent.errors.groups import is_group
@@ -94,7 +95,8 @@ def read_exception(error: BaseException) -> Raised:
     raised.told = reading.status is not None or raised.body is not None
     if reading.status is None and documented_status(reading.codes) is None:
         raised.named_status = told_status(reading.message)
-    raised.no_answer = reading.status is None and not class_names(error).isdisjoint(NO_ANSWER)
+    lost = is_lost(error) or not class_names(error).isdisjoint(NO_ANSWER)
+    raised.no_answer = reading.status is None and lost
     return raised
 
 

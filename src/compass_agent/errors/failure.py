@@ -256,7 +256,17 @@ def _detail(
     )
     if detail.retry_after_s is not None:
         detail = replace(detail, retry_after_s=min(max(detail.retry_after_s, 0.0), _LONGEST_WAIT))
-    return detail if detail.message else replace(detail, message=_fallback(detail))
+    detail = detail if detail.message else replace(detail, message=_fallback(detail))
+    return _with_lost(detail) if hidden else detail
+
+
+def _with_lost(detail: FailureDetail) -> FailureDetail:
+    """Let the text of a failure without an answer say so: no reader is told of a status 0."""
+    from compass_agent.errors.advice import NO_ANSWER_TEXT, advise  # noqa: PLC0415 - only for these
+
+    if advise(detail) == advise(replace(detail, status=None)):
+        return detail
+    return replace(detail, message=capped(f"{NO_ANSWER_TEXT}{detail.message}"))
 
 
 def _identifier(text: str, secrets: tuple[str, ...]) -> str:
