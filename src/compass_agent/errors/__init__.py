@@ -41,7 +41,8 @@ if TYPE_CHECKING:
         map_network_error,
     )
     from compass_agent.errors.classify import classify_operation_error
-    from compass_agent.errors.failure import FailureDetail, describe_failure
+    from compass_agent.errors.detail import FailureDetail
+    from compass_agent.errors.failure import describe_failure
     from compass_agent.errors.logged import log_cause
     from compass_agent.errors.nested import redact_value
     from compass_agent.errors.redaction import redact
@@ -53,7 +54,7 @@ _HOMES = {
     "TEXT_RULES": "compass_agent.errors.text_rules",
     "Advice": "compass_agent.errors.advice",
     "ApiError": "compass_agent.errors.api",
-    "FailureDetail": "compass_agent.errors.failure",
+    "FailureDetail": "compass_agent.errors.detail",
     "TextRule": "compass_agent.errors.text_rules",
     "advise": "compass_agent.errors.advice",
     "classify_operation_error": "compass_agent.errors.classify",

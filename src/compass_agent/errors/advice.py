@@ -11,12 +11,38 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compass_agent.errors import advice_signs as signs
+from compass_agent.errors.advice_signs import (
+    BUDGET_CODES,
+    DENIED_CODES,
+    FILTER_CODES,
+    KEY_CODES,
+    LIMIT_CODES,
+    OVERFLOW_CODES,
+    OVERLOAD_CODES,
+    SERVER_CODES,
+    says_days,
+    says_exhausted,
+    says_filtered,
+    says_key,
+    says_limited,
+    says_lost,
+    says_many,
+    says_minutes,
+    says_misconfigured,
+    says_overflows,
+    says_overloaded,
+    says_quota,
+    says_surely_limited,
+    says_surely_overflows,
+    says_timed_out,
+    says_too_large,
+    says_waiting,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from compass_agent.errors.failure import FailureDetail
+    from compass_agent.errors.detail import FailureDetail
 
 # Enough of a message to know it by; a body of many kilobytes says nothing more.
 _HEAD = 2048
@@ -62,44 +88,41 @@ class _Facts:
 
 
 def _is_context(f: _Facts) -> bool:
-    if f.code in signs.OVERFLOW_CODES:
+    if f.code in OVERFLOW_CODES:
         return True
-    if f.status == _TOO_MANY or f.code in signs.LIMIT_CODES or not signs.overflows(f.text):
+    if f.status == _TOO_MANY or f.code in LIMIT_CODES or not says_overflows(f.text):
         return False
-    if _is_own_failure(f) and not signs.surely_overflows(f.text):
+    if _is_own_failure(f) and not says_surely_overflows(f.text):
         return False
     # Bedrock says that there are too many tokens for the moment, and to wait.
-    return not (signs.many(f.text) and signs.waiting(f.text))
+    return not (says_many(f.text) and says_waiting(f.text))
 
 
 def _is_budget(f: _Facts) -> bool:
     if (
         f.status == _UNPAID
-        or f.code in signs.BUDGET_CODES
+        or f.code in BUDGET_CODES
         or "perday" in f.code
-        or signs.exhausted(f.text)
+        or says_exhausted(f.text)
     ):
         return True
     # A provider that names a wait means a window of time, not an account.
     if f.waits:
         return False
-    if signs.days(f.text):
+    if says_days(f.text):
         return (
-            signs.quota(f.text)
-            or signs.limited(f.text)
-            or signs.many(f.text)
-            or f.code in signs.LIMIT_CODES
+            says_quota(f.text) or says_limited(f.text) or says_many(f.text) or f.code in LIMIT_CODES
         )
-    return signs.quota(f.text) and not signs.minutes(f.text) and f.code != "ratelimitexceeded"
+    return says_quota(f.text) and not says_minutes(f.text) and f.code != "ratelimitexceeded"
 
 
 def _is_limit(f: _Facts) -> bool:
     if f.status in (408, 409, 413) or (f.status is not None and f.status >= _SERVER):
         return False
-    if f.status == _TOO_MANY or f.code in signs.LIMIT_CODES:
+    if f.status == _TOO_MANY or f.code in LIMIT_CODES:
         return True
-    if f.status in (400, 404, 405, 422) and not signs.surely_limited(f.text):
-        return signs.quota(f.text) and signs.minutes(f.text)
+    if f.status in (400, 404, 405, 422) and not says_surely_limited(f.text):
+        return says_quota(f.text) and says_minutes(f.text)
     return _says_limit(f.text)
 
 
@@ -109,9 +132,9 @@ def _is_own_failure(f: _Facts) -> bool:
 
 
 def _is_key(f: _Facts) -> bool:
-    if f.status == _UNAUTHORIZED or f.code in signs.KEY_CODES:
+    if f.status == _UNAUTHORIZED or f.code in KEY_CODES:
         return True
-    return not _is_own_failure(f) and signs.key(f.text)
+    return not _is_own_failure(f) and says_key(f.text)
 
 
 def _is_refused(f: _Facts) -> bool:
@@ -121,22 +144,22 @@ def _is_refused(f: _Facts) -> bool:
 
 def _says_limit(text: str) -> bool:
     return (
-        signs.limited(text)
-        or (signs.quota(text) and signs.minutes(text))
-        or (signs.many(text) and signs.waiting(text))
+        says_limited(text)
+        or (says_quota(text) and says_minutes(text))
+        or (says_many(text) and says_waiting(text))
     )
 
 
 def _is_overload(f: _Facts) -> bool:
     return (
         f.status == _OVERLOADED
-        or f.code in signs.OVERLOAD_CODES
-        or (f.status in (None, 503) and signs.overloaded(f.text))
+        or f.code in OVERLOAD_CODES
+        or (f.status in (None, 503) and says_overloaded(f.text))
     )
 
 
 def _is_timeout(f: _Facts) -> bool:
-    return f.status in (408, 504, 524) or (f.status in (None, 0) and signs.timed_out(f.text))
+    return f.status in (408, 504, 524) or (f.status in (None, 0) and says_timed_out(f.text))
 
 
 _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
@@ -187,7 +210,7 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         ),
     ),
     (
-        lambda f: signs.too_large(f.text) or f.status == _TOO_LARGE,
+        lambda f: says_too_large(f.text) or f.status == _TOO_LARGE,
         Advice(
             "Request too large",
             retryable=False,
@@ -213,7 +236,7 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         ),
     ),
     (
-        lambda f: f.status == _FORBIDDEN or f.code in signs.DENIED_CODES,
+        lambda f: f.status == _FORBIDDEN or f.code in DENIED_CODES,
         Advice(
             "Access denied",
             retryable=False,
@@ -221,9 +244,7 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         ),
     ),
     (
-        lambda f: (
-            f.code in signs.FILTER_CODES or (f.status in (None, 400) and signs.filtered(f.text))
-        ),
+        lambda f: f.code in FILTER_CODES or (f.status in (None, 400) and says_filtered(f.text)),
         Advice(
             "Content refused",
             retryable=False,
@@ -232,7 +253,7 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         ),
     ),
     (
-        lambda f: f.status in (None, 0) and signs.misconfigured(f.text),
+        lambda f: f.status in (None, 0) and says_misconfigured(f.text),
         Advice(
             "Connection not possible",
             retryable=False,
@@ -258,7 +279,7 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         ),
     ),
     (
-        lambda f: f.status == 0 or (f.status is None and signs.lost(f.text)),
+        lambda f: f.status == 0 or (f.status is None and says_lost(f.text)),
         Advice(
             "Connection lost",
             retryable=True,
@@ -270,7 +291,7 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         lambda f: (
             f.status == _DEPENDENCY
             or _is_own_failure(f)
-            or (f.code in signs.SERVER_CODES and not _is_refused(f))
+            or (f.code in SERVER_CODES and not _is_refused(f))
         ),
         Advice(
             "Provider error",

@@ -6,16 +6,18 @@ never shows a repr, a header or a secret.
 
 from __future__ import annotations
 
-__all__ = ("FailureDetail", "describe_failure")
+__all__ = ("describe_failure",)
 
 import json
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from compass_agent.errors.advice import NO_ANSWER_TEXT, advise
 from compass_agent.errors.agent_text import read_agent_text
 from compass_agent.errors.bodies import body_text
+from compass_agent.errors.detail import FailureDetail
 from compass_agent.errors.exceptions import Raised, causes, read_exception
 from compass_agent.errors.groups import leaves
 from compass_agent.errors.payload import Reading, read_text, read_value, status_of
@@ -59,25 +61,6 @@ _ADDRESS = re.compile(r"(?<![\w.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![\w.]*[0-9])(?
 _HEAD = 4096
 _HOLDS_WORDS = re.compile(r"\"[^\"]*[A-Za-z]{2}[^\"]*\"\s*:\s*(?:\"[^\"]|[0-9])")
 _RATE_LIMIT = re.compile(r"rate.?limit|too many requests|quota", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class FailureDetail:
-    """What went wrong.
-
-    Attributes:
-        message: The innermost text for a person, at most 8 KiB; never empty.
-        status: The HTTP status; 0: there was no answer; None: not known.
-        retry_after_s: Seconds that the provider asks to wait.
-        code: The provider's own code.
-        request_id: The provider's id of the request.
-    """
-
-    message: str
-    status: int | None = None
-    retry_after_s: float | None = None
-    code: str | None = None
-    request_id: str | None = None
 
 
 def describe_failure(x: object, secrets: Iterable[str] = ()) -> FailureDetail:
@@ -262,8 +245,6 @@ def _detail(
 
 def _with_lost(detail: FailureDetail) -> FailureDetail:
     """Let the text of a failure without an answer say so: no reader is told of a status 0."""
-    from compass_agent.errors.advice import NO_ANSWER_TEXT, advise  # noqa: PLC0415 - only for these
-
     if advise(detail) == advise(replace(detail, status=None)):
         return detail
     return replace(detail, message=capped(f"{NO_ANSWER_TEXT}{detail.message}"))

@@ -119,7 +119,7 @@ def _advice(
         return "Turn aborted", None, ""
     # Dear to import, for whom nothing went wrong.
     from compass_agent.errors.advice import advise  # noqa: PLC0415 - see above
-    from compass_agent.errors.failure import FailureDetail  # noqa: PLC0415 - likewise
+    from compass_agent.errors.detail import FailureDetail  # noqa: PLC0415 - likewise
 
     advice = advise(
         FailureDetail(
