@@ -20,6 +20,7 @@ from compass_agent.errors.bodies import body_text
 from compass_agent.errors.detail import FailureDetail
 from compass_agent.errors.exceptions import Raised, causes, read_exception
 from compass_agent.errors.groups import leaves
+from compass_agent.errors.javascript import answer_in
 from compass_agent.errors.payload import Reading, read_text, read_value, status_of
 from compass_agent.errors.redaction import redact
 from compass_agent.errors.retry import header_fields, retry_after_seconds, wait_after
@@ -82,6 +83,8 @@ def describe_failure(x: object, secrets: Iterable[str] = ()) -> FailureDetail:
             return _of_exception(x, secrets)
         if isinstance(x, bytes | bytearray):
             x = body_text(x, {})
+        if (isinstance(x, str) or is_object(x)) and (answer := answer_in(x)) is not None:
+            return _of_answer(answer, secrets)
         if isinstance(x, str):
             return _of_agent_text(x, secrets)
         if is_object(x) and not _ANSWER_KEYS.isdisjoint(x):
