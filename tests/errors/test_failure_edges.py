@@ -164,3 +164,13 @@ def test_a_huge_body_is_read_in_bounded_time_and_space(piece: str) -> None:
         assert len(describe_failure(failure).message.encode()) <= 8192
     assert len(repr(format_tool_error(RuntimeError(body)))) < 20_000
     assert time.process_time() - start < 20, "far above what reading the head needs"
+
+
+def test_a_body_may_be_a_view_of_bytes() -> None:
+    for body in (memoryview(b'{"message": "x"}'), bytearray(b'{"message": "x"}')):
+        assert describe_failure(body).message == "x"
+        assert describe_failure({"status": 400, "body": body}).message == "x"
+
+
+def test_an_id_of_a_request_needs_no_blank() -> None:
+    assert describe_failure("no (RequestId:8a2b1c3d-1111)").request_id == "8a2b1c3d-1111"

@@ -134,3 +134,12 @@ def test_a_bottomless_value_ends() -> None:
     for _ in range(10_000):
         deep = {"a": [deep]}
     assert MASK in repr(redact_value(deep))
+
+
+def test_options_and_named_values_are_known_in_nested_values() -> None:
+    arguments = ["run", "--api-key", "x", "--max-tokens", "4096", "--token", "-v"]
+    assert redact_value(arguments) == [*arguments[:2], MASK, *arguments[3:]]
+    assert redact_value(("--token", "abc")) == ["--token", MASK]
+    header = {"name": "Authorization", "value": "x"}
+    assert redact_value([header]) == [header | {"value": MASK}]
+    assert redact_value({"name": "city", "value": "x"}) == {"name": "city", "value": "x"}

@@ -79,6 +79,10 @@ CODE = [
     "//@ts-ignore",
     "// a comment for bob@example.org",
     "a//b?c",
+    "sk-learn-1.4.2 failed",
+    "fw_version_string ABSKELETON",
+    "docker run -u 1000:1000 image",
+    "https://hooks.slack.com/ is down",
     "(?P<name>=x) and (?:a/b)?c=d",
     "x ? y=1 : z, a/b?.c == d",
     "SELECT * FROM t WHERE a/b=? AND c=?",
@@ -94,6 +98,7 @@ PLACES = [
     "image repo:tag@sha256:abcdef0123",
     "https://host.example:8080/v1/@scope/pkg",
     "http://localhost:8080/@scope",
+    "see https://aka.ms/oai?linkid=2206071",
     "see https://go.microsoft.com/fwlink/?linkid=2198766",
 ]
 

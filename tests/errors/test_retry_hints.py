@@ -36,7 +36,7 @@ def test_recorded_headers_give_their_seconds_and_counts_give_none(
     [
         ("7", 7.0),
         ("1.5", 1.5),
-        ("-5", 0.0),
+        ("-5", None),
         ("1000000000", 86_400.0),
         ("99999999999999999999", None),
         ("Mon, 13 Jun 2022 11:49:53 GMT", 60.0),
@@ -148,3 +148,9 @@ def test_no_input_raises_and_no_wait_leaves_the_bounds(
 ) -> None:
     seconds = retry_after_seconds(headers, body, now)
     assert seconds is None or 0 <= seconds <= 86_400
+
+
+def test_a_negative_wait_in_a_header_is_nonsense() -> None:
+    later = {"X-RateLimit-Reset": "30"}
+    assert retry_after_seconds({"Retry-After": "-5"} | later) == 30.0
+    assert retry_after_seconds({"retry-after-ms": "-1", "Retry-After": "7"}) == 7.0

@@ -127,3 +127,14 @@ def test_a_host_extends_or_replaces_the_rules() -> None:
 def test_a_rule_without_texts_fits_nothing() -> None:
     assert not TextRule(ErrorCode.INTERNAL).fits("")
     assert not TextRule(ErrorCode.INTERNAL).fits("anything")
+
+
+def test_a_rule_may_have_one_text_alone() -> None:
+    rule = TextRule(ErrorCode.NOT_READY, contains="abc")
+    assert rule.fits("an abc")
+    assert not rule.fits("a cab")
+    assert TextRule(ErrorCode.NOT_READY, starts="abc").fits("abc, then")
+
+
+def test_the_text_of_a_key_error_is_what_it_was_given() -> None:
+    assert classify_operation_error(KeyError("Access denied")).code == "permission_denied"

@@ -58,10 +58,17 @@ def classify_operation_error(
 def _code_of(error: BaseException, rules: Iterable[TextRule]) -> ErrorCode:
     try:
         return (
-            code_of_type(error) or code_of_mismatch(error) or code_of_text(own_text(error), rules)
+            code_of_type(error) or code_of_mismatch(error) or code_of_text(_text_of(error), rules)
         )
     except Exception:  # noqa: BLE001 - foreign classes may be made of anything; `error` is logged
         return ErrorCode.INTERNAL
+
+
+def _text_of(error: BaseException) -> str:
+    # A KeyError shows what it was given as a repr, in quotes.
+    if isinstance(error, KeyError) and len(error.args) == 1 and isinstance(error.args[0], str):
+        return error.args[0]
+    return own_text(error)
 
 
 def _wait(error: BaseException, code: ErrorCode) -> float | None:

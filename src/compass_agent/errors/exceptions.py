@@ -157,6 +157,8 @@ def _body(error: BaseException, response: object, headers: object) -> object:
 
 
 def _readable(body: object, headers: object) -> str:
+    if isinstance(body, memoryview):
+        body = bytes(body)
     if not isinstance(body, str | bytes | bytearray) or not body:
         return ""
     return body_text(body, header_fields(headers)).strip()

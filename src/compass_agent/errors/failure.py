@@ -55,7 +55,8 @@ _REQUEST_ID_HEADERS = (
 )
 _CODE_HEADERS = (":exception-type", ":error-code", "x-amzn-errortype")
 _ID_IN_TEXT = re.compile(
-    r"\brequest[ _-]?id[\"']?(?: is)?[:=]?\s{1,3}[\"']?([A-Za-z0-9_-]{8,64})", re.IGNORECASE
+    r"\brequest[ _-]?id[\"']?(?: is)?(?:[:=]\s{0,3}|\s{1,3})[\"']?([A-Za-z0-9_-]{8,64})",
+    re.IGNORECASE,
 )
 # Where a failed connection should have gone is the host's own business.
 _ADDRESS = re.compile(r"(?<![\w.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![\w.]*[0-9])(?::[0-9]{1,5})?")
@@ -81,7 +82,8 @@ def describe_failure(x: object, secrets: Iterable[str] = ()) -> FailureDetail:
     try:
         if isinstance(x, BaseException):
             return _of_exception(x, secrets)
-        if isinstance(x, bytes | bytearray):
+        if isinstance(x, bytes | bytearray | memoryview):
+            x = bytes(x)
             x = body_text(x, {})
         if (isinstance(x, str) or is_object(x)) and (answer := answer_in(x)) is not None:
             return _of_answer(answer, secrets)
@@ -107,6 +109,8 @@ def _of_agent_text(text: str, secrets: tuple[str, ...]) -> FailureDetail:
 def _of_answer(answer: Mapping[str, object], secrets: tuple[str, ...]) -> FailureDetail:
     transport, body = word(answer.get("transport")), answer.get("body")
     fields = header_fields(answer.get("headers"))
+    if isinstance(body, memoryview):
+        body = bytes(body)
     if isinstance(body, bytes | bytearray | str):
         body = body_text(body, fields)
     reading = _read_body(body, streamed=transport in _STREAMS)

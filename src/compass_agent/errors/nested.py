@@ -72,6 +72,10 @@ def _masked_object(value: Mapping[str, object], walk: _Walk) -> dict[str, object
         name = _name(key)  # JSON's names are texts; a mapping of Python may have any
         shown = redact(name, walk.secrets)
         masked[shown] = MASK if _hides(name, item) else _masked(item, walk)
+    # A header, a variable or a field as an object of its own.
+    named = value.get("name", value.get("key"))
+    if isinstance(named, str) and _hides(named, value.get("value")):
+        masked["value"] = MASK
     return masked
 
 
@@ -81,7 +85,22 @@ def _masked_list(items: list[object] | tuple[object, ...], walk: _Walk) -> list[
         # A list of two names is no pair of name and value: only headers come as lists.
         if _hides(name, items[1]) and (isinstance(items, tuple) or "-" in name or _is_header(name)):
             return [redact(name, walk.secrets), MASK]
-    return [_masked(item, walk) for item in items]
+    before = (None, *items)
+    return [
+        MASK if _is_option_value(option, item) else _masked(item, walk)
+        for option, item in zip(before, items, strict=False)
+    ]
+
+
+def _is_option_value(option: object, value: object) -> bool:
+    """Tell whether `value` is what an option such as `--api-key` takes, in a list of arguments."""
+    if not isinstance(option, str) or not isinstance(value, str) or not option.startswith("--"):
+        return False
+    return "=" not in option and not value.startswith("-") and _is_secret_option(option, value)
+
+
+def _is_secret_option(option: str, value: str) -> bool:
+    return bool(value) and secrecy(option) >= Secrecy.TOKEN
 
 
 def _is_header(name: str) -> bool:

@@ -74,6 +74,9 @@ _LIKELY_PREFIXES = {
     "AQ.": 0,
     "SG.": 0,
     "eyJ": 0,
+    "fw_": 16,
+    "ABSK": 0,
+    "LTAI": 0,
 }
 _ALL_PREFIXES = (*_SURE_PREFIXES, *_LIKELY_PREFIXES)
 # Looked for before the pattern runs: by a sign that few texts have, then by the shortest of them.
@@ -86,7 +89,7 @@ _PREFIXES_BY_SIGN = tuple(
             if sign in p and not any(o != p and o in p for o in _ALL_PREFIXES)
         ),
     )
-    for sign in ("-", "_", ".", "AIza", "AKIA", "ASIA", "eyJ")
+    for sign in ("-", "_", ".", "AIza", "AKIA", "ASIA", "eyJ", "ABSK", "LTAI")
 )
 _PREFIXED = re.compile(
     rf"(?<![A-Za-z0-9])(?:(?P<sure>{'|'.join(map(re.escape, _SURE_PREFIXES))})"
@@ -103,6 +106,18 @@ _LOGIN_CALL = re.compile(
     r"(?!\[redacted\])(?P<value>[^\"'\n]{1,256})(?=[\"'])"
 )
 _WORD = re.compile(r"[A-Za-z]?[a-z]*")
+_RUN = re.compile(r"[A-Za-z0-9]{16}")
+# Addresses whose last part lets anybody post.
+_HOOK = re.compile(
+    r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/"
+    r"|api\.telegram\.org/(?:file/)?bot)(?P<value>[\w:/.-]*[\w-])",
+    re.IGNORECASE,
+)
+_HOOK_HOSTS = ("hooks.slack.com/", "/api/webhooks/", "api.telegram.org/")
+_CURL_LOGIN = re.compile(
+    r"(?<![\w-])(?:-u|--(?:proxy-)?user)(?:=|[ ]{1,4})?[\"']?[\w.@+-]{1,64}:"
+    r"(?!\[redacted\])(?P<value>[^\s\"'$]{1,128})"
+)
 _LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
@@ -133,12 +148,23 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
         text = cut(text, [span for m in _SCHEME.finditer(low) if (span := _scheme(m, text))])
     if _may_be_prefixed(text):
         text = _PREFIXED.sub(_prefixed, text)
+    if ".com/" in low or ".org/" in low:
+        text = _without_hooks(text)
+    if "curl" in low:
+        text = cut(text, [match.span("value") for match in _CURL_LOGIN.finditer(text)])
     # Last: masking whole queries leaves nothing behind that the other rules would find.
     if "@" in text or "?" in text:
         from compass_agent.errors.urls import without_url_secrets  # noqa: PLC0415 - as for names
 
         text = without_url_secrets(text)
     return text
+
+
+def _without_hooks(text: str) -> str:
+    """Mask what lets anybody post in the addresses of chats."""
+    if not any(host in text.lower() for host in _HOOK_HOSTS):
+        return text
+    return cut(text, [m.span("value") for m in _HOOK.finditer(text)])
 
 
 def _without_named(text: str, low: str) -> str:
@@ -209,5 +235,7 @@ def _prefixed(match: _Match) -> str:
 
 def _is_key(prefix: str, core: str) -> bool:
     """Tell a key from a name that begins alike, such as a function or a package."""
+    if prefix == "sk-" and "." in core and _RUN.search(core) is None:
+        return False  # a name with a version: `sk-learn-1.4.2`
     shortest = _LIKELY_PREFIXES[prefix]
     return len(core) >= shortest and core.isalnum() if shortest else looks_secret(core)

@@ -220,12 +220,12 @@ def _epoch(now: object, date: float | None) -> float:
 def _asked(fields: Mapping[str, str], moment: float) -> float | None:
     said = fields.get("retry-after-ms", fields.get("x-ms-retry-after-ms", ""))
     milliseconds = number(said)
-    if milliseconds is not None:
+    if milliseconds is not None and milliseconds >= 0:
         return milliseconds / 1000
     text = fields.get("retry-after", fields.get("x-retry-after", ""))
     seconds = number(text)
     if seconds is not None:
-        return seconds
+        return seconds if seconds >= 0 else None  # no header has that
     date = http_date_s(text)
     return None if date is None else date - moment
 

@@ -25,17 +25,19 @@ class TextRule:
 
     Attributes:
         code: The code.
-        starts: What the text may begin with.
-        contains: What it may contain.
+        starts: What the text may begin with; one text, or several.
+        contains: What it may contain; likewise.
     """
 
     code: ErrorCode
-    starts: tuple[str, ...] = ()
-    contains: tuple[str, ...] = ()
+    starts: tuple[str, ...] | str = ()
+    contains: tuple[str, ...] | str = ()
 
     def fits(self, text: str) -> bool:
         """Tell whether the rule decides about `text`, which has no storage prefix any more."""
-        return text.startswith(self.starts) or any(part in text for part in self.contains)
+        parts = (self.contains,) if isinstance(self.contains, str) else self.contains
+        starts = (self.starts,) if isinstance(self.starts, str) else self.starts
+        return text.startswith(starts) or any(part in text for part in parts)
 
 
 # The order counts: "Case is unavailable" is no `unavailable`, and of two rules that fit the first

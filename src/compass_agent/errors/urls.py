@@ -43,7 +43,9 @@ _SCHEME_BACKWARDS = re.compile(r"[A-Za-z0-9+]*")
 _LONGEST_SCHEME = 32
 # A link into documentation holds no more than a number of its own.
 _LINK = re.compile(r"linkid=[0-9]{1,12}", re.IGNORECASE)
-_LINK_PATH = re.compile(r".*/fwlink/?", re.IGNORECASE | re.DOTALL)
+_LINK_PATH = re.compile(
+    r".*/fwlink/?|(?:https?://)?aka\.ms/[\w/-]{0,80}", re.IGNORECASE | re.DOTALL
+)
 _LONGEST_PATH = 512
 _OPENS_QUERY = " \t\n\"'`="
 # What a sentence puts behind a URL.
