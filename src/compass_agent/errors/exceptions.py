@@ -16,7 +16,7 @@ from compass_agent.errors.foreign import said as said_by
 from compass_agent.errors.groups import is_group
 from compass_agent.errors.payload import Reading, read_text, read_value, status_of
 from compass_agent.errors.retry import header_fields
-from compass_agent.errors.shapes import as_object, is_list, is_object, word
+from compass_agent.errors.shapes import as_object, is_list, is_object, plain_bytes, word
 from compass_agent.errors.statuses import documented_status, told_status
 
 _MOST_CAUSES = 16
@@ -157,8 +157,7 @@ def _body(error: BaseException, response: object, headers: object) -> object:
 
 
 def _readable(body: object, headers: object) -> str:
-    if isinstance(body, memoryview):
-        body = bytes(body)
+    body = plain_bytes(body)
     if not isinstance(body, str | bytes | bytearray) or not body:
         return ""
     return body_text(body, header_fields(headers)).strip()

@@ -24,7 +24,14 @@ from compass_agent.errors.javascript import answer_in
 from compass_agent.errors.payload import Reading, read_text, read_value, status_of
 from compass_agent.errors.redaction import redact
 from compass_agent.errors.retry import header_fields, retry_after_seconds, wait_after
-from compass_agent.errors.shapes import capped, is_object, parsed_json, valid_text, word
+from compass_agent.errors.shapes import (
+    capped,
+    is_object,
+    parsed_json,
+    plain_bytes,
+    valid_text,
+    word,
+)
 from compass_agent.errors.statuses import documented_status, status_phrase, told_status
 from compass_agent.errors.streams import looks_streamed, read_stream
 
@@ -82,8 +89,8 @@ def describe_failure(x: object, secrets: Iterable[str] = ()) -> FailureDetail:
     try:
         if isinstance(x, BaseException):
             return _of_exception(x, secrets)
-        if isinstance(x, bytes | bytearray | memoryview):
-            x = bytes(x)
+        x = plain_bytes(x)
+        if isinstance(x, bytes | bytearray):
             x = body_text(x, {})
         if (isinstance(x, str) or is_object(x)) and (answer := answer_in(x)) is not None:
             return _of_answer(answer, secrets)
@@ -109,8 +116,7 @@ def _of_agent_text(text: str, secrets: tuple[str, ...]) -> FailureDetail:
 def _of_answer(answer: Mapping[str, object], secrets: tuple[str, ...]) -> FailureDetail:
     transport, body = word(answer.get("transport")), answer.get("body")
     fields = header_fields(answer.get("headers"))
-    if isinstance(body, memoryview):
-        body = bytes(body)
+    body = plain_bytes(body)
     if isinstance(body, bytes | bytearray | str):
         body = body_text(body, fields)
     reading = _read_body(body, streamed=transport in _STREAMS)

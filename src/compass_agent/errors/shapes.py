@@ -9,6 +9,7 @@ __all__ = (
     "is_list",
     "is_object",
     "parsed_json",
+    "plain_bytes",
     "valid_text",
     "word",
 )
@@ -29,6 +30,15 @@ def is_object(value: object) -> TypeGuard[Mapping[str, object]]:
 def is_list(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
     """Tell whether `value` is a list or tuple, as a JSON array is."""
     return isinstance(value, list | tuple)
+
+
+def plain_bytes(value: object) -> object:
+    """Return the bytes that a view shows; anything else as it is."""
+    return value.tobytes() if _is_view(value) else value
+
+
+def _is_view(value: object) -> TypeGuard[memoryview[int]]:
+    return isinstance(value, memoryview)
 
 
 def as_object(value: object) -> Mapping[str, object]:
