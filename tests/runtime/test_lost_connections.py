@@ -66,12 +66,17 @@ def test_a_lost_connection_is_known_from_the_stored_frame(tmp_path: Path, error:
     assert mapped.code == "CONNECTION_ERROR"
 
 
-def test_a_text_that_tells_it_stays_as_it_is() -> None:
-    assert describe_failure(made("ReadError", base=TransportError)).message == "ReadError"
-    assert (
-        describe_failure(OSError(113, "No route")).message
-        == "Connection error: [Errno 113] No route"
-    )
-    bare = describe_failure(made("ProxyError", "403 Forbidden"))
-    assert bare.message == "Connection error: 403 Forbidden"
-    assert describe_failure({"status": 0, "body": "x", "transport": "exception"}).message
+def test_what_was_said_stays_as_it_is() -> None:
+    bare = describe_failure(made("ReadError", base=TransportError))
+    assert (bare.message, bare.code) == ("ReadError", None)
+    for error in (made("ProxyError", "403 Forbidden"), ConnectionRefusedError("nobody answered")):
+        told = describe_failure(error)
+        assert (told.message, told.code) == (str(error), "connection_error")
+
+
+def test_beside_a_code_the_text_tells_it() -> None:
+    error = made("ProxyError", "nobody answered")
+    error.code = "own_code"  # pyright: ignore[reportAttributeAccessIssue] # as some classes have it
+    told = describe_failure(error)
+    assert (told.message, told.code) == ("Connection error: nobody answered", "own_code")
+    assert advise(FailureDetail(told.message, code=told.code)) == advise(told)

@@ -5,7 +5,7 @@ Pure: it is worked out from the failure alone, the same for every reader, and is
 
 from __future__ import annotations
 
-__all__ = ("ALL_ADVICE", "NO_ANSWER_TEXT", "Advice", "advise")
+__all__ = ("ALL_ADVICE", "NO_ANSWER_CODE", "NO_ANSWER_TEXT", "Advice", "advise")
 
 import re
 from dataclasses import dataclass
@@ -58,8 +58,10 @@ _TOO_EARLY = 425
 _TOO_MANY = 429
 _SERVER = 500
 _OVERLOADED = 529
+NO_ANSWER_CODE = "connection_error"
+"""The code of a failure without an answer whose own words do not tell that."""
 NO_ANSWER_TEXT = "Connection error: "
-"""Begins the text of a failure without an answer whose own words do not tell that."""
+"""Begins the text of such a failure that has a code already."""
 
 _NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]+")
 
@@ -340,8 +342,10 @@ def advise(failure: FailureDetail) -> Advice:
     'Connection lost'
     """
     text = failure.message[:_HEAD]
-    # The text tells it on the wire, where nothing else does.
-    lost = failure.status is None and text.startswith(NO_ANSWER_TEXT)
+    # Code or text tell it on the wire, where no status does.
+    lost = failure.status is None and (
+        failure.code == NO_ANSWER_CODE or text.startswith(NO_ANSWER_TEXT)
+    )
     facts = _Facts(
         status=0 if lost else failure.status,
         code=_NOT_ALPHANUMERIC.sub("", (failure.code or "").lower()),

@@ -14,7 +14,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from compass_agent.errors.advice import NO_ANSWER_TEXT, advise
+from compass_agent.errors.advice import NO_ANSWER_CODE, NO_ANSWER_TEXT, advise
 from compass_agent.errors.agent_text import read_agent_text
 from compass_agent.errors.bodies import body_text
 from compass_agent.errors.detail import FailureDetail
@@ -257,9 +257,14 @@ def _detail(
 
 
 def _with_lost(detail: FailureDetail) -> FailureDetail:
-    """Let the text of a failure without an answer say so: no reader is told of a status 0."""
+    """Let a failure without an answer say so by more than its status 0, which no frame has.
+
+    What was said stays as it is, when a code can tell it.
+    """
     if advise(detail) == advise(replace(detail, status=None)):
         return detail
+    if detail.code is None:
+        return replace(detail, code=NO_ANSWER_CODE)
     return replace(detail, message=capped(f"{NO_ANSWER_TEXT}{detail.message}"))
 
 
