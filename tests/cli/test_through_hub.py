@@ -136,7 +136,9 @@ def tailing(url: str) -> Generator[tuple[subprocess.Popen[str], Callable[[], str
 
 
 @pytest.mark.requirement("G-HUB-8")
-@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "by", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_a_tail_goes_on_when_its_hub_is_restarted(folder: Path, by: signal.Signals) -> None:
     log = f"sqlite:{folder / 'hub.db'}"
     with ExitStack() as stack:

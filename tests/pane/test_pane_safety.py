@@ -161,7 +161,7 @@ def violations(page: Page, axe: str) -> list[tuple[str, list[str]]]:
 
 
 @pytest.mark.requirement("G-PANE-3")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_axe_finds_nothing_on_either_page(
     tabs: Tabs, site: Site, axe: str, scheme: Literal["light", "dark"]
 ) -> None:

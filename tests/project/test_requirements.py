@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ def files_of_tests() -> list[Path]:
     return sorted((ROOT / "tests").rglob("test_*.py"))
 
 
+@cache
 def marked() -> dict[str, list[str]]:
     """Return every marked id with the places of its marks."""
     found: dict[str, list[str]] = defaultdict(list)
