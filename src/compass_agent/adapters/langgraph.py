@@ -70,6 +70,8 @@ class Adapter(StreamRun):
         super().__init__(secrets)
         self._message_id = ""
         self._reason = "stop"
+        # Messages that have said something: one that goes on later is not empty.
+        self._spoken: set[str] = set()
         self._outputs: dict[str, str] = {}
         self._done: set[str] = set()
         self._interrupts: dict[str, None] = {}
@@ -110,8 +112,7 @@ class Adapter(StreamRun):
         name = name if isinstance(name, str) else ""
         events: list[InnerEvent] = []
         if name != self._message_id or not name:
-            events += [*self._close_message(), *self._start_message()]
-            self._message_id = name
+            events += self._turn_to(name)
         for index, (kind, text) in enumerate(_texts(message)):
             events += self._delta(text, index, thinking=kind == "thinking") if text else []
         # A message that only calls tools is not an empty answer.
@@ -119,10 +120,20 @@ class Adapter(StreamRun):
             attribute(message, "tool_calls")
         ):
             self._message_has_content = True
+        if self._message_has_content:
+            self._spoken.add(name)
         self._reason = _reason_of(message) or self._reason
         chunk = is_kind(message, "AIMessageChunk")
         if not chunk or attribute(message, "chunk_position") == "last":
             events += self._close_message()
+        return events
+
+    def _turn_to(self, name: str) -> list[InnerEvent]:
+        """A message begins, or goes on; the one before may go on later, so it is not empty yet."""
+        self._message_has_content = True
+        events = [*self._close_message(), *self._start_message()]
+        self._message_id = name
+        self._message_has_content = name in self._spoken
         return events
 
     def _close_message(self) -> list[InnerEvent]:
