@@ -115,6 +115,12 @@ def test_nodes_of_a_graph_that_work_side_by_side_gave_no_empty_answer() -> None:
     assert "notice The answer was empty" in alone
 
 
+def test_an_answer_of_a_graph_that_the_filter_stopped_has_failed() -> None:
+    stopped = {"finish_reason": "content_filter"}
+    lines = told(langgraph.Adapter(), chunk("Good"), chunk("", response_metadata=stopped))
+    assert lines[-2:] == ["ERROR - The provider's filter stopped the answer", "state ERRORED"]
+
+
 def test_a_change_that_a_tool_of_a_graph_made_is_told() -> None:
     artifact = {"path": "a.txt", "oldText": "a", "newText": "b"}
     fields = {"content": "done", "artifact": artifact, "status": "success", "name": "edit"}
@@ -203,6 +209,16 @@ def test_what_others_put_into_a_turn_of_claude_is_told() -> None:
     lines = told(claude_agent_sdk.Adapter(), begin, news, thing("ResultMessage", is_error=False))
     assert "injection STEER" in lines
     assert "prompt 2 The build is done" in lines
+
+
+def test_why_the_last_answer_of_claude_ended_is_told() -> None:
+    begin = thing("StreamEvent", event={"type": "message_start", "message": {"id": "m1"}})
+    refused = thing("ResultMessage", is_error=False, stop_reason="refusal")
+    lines = told(claude_agent_sdk.Adapter(), begin, refused)
+    assert lines[-2:] == ["ERROR - The provider's filter stopped the answer", "state ERRORED"]
+    cut = thing("ResultMessage", is_error=False, stop_reason="max_tokens")
+    lines = told(claude_agent_sdk.Adapter(), begin, cut)
+    assert "notice The answer was cut at the token limit" in lines
 
 
 def update(kind: str, **fields: Any) -> dict[str, Any]:

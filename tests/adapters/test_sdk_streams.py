@@ -340,6 +340,26 @@ async def test_what_a_run_of_openai_agents_raises_is_told_once_and_handed_on() -
     assert [(error.message, error.status) for error in frames.errors()] == [("Overloaded", 503)]
 
 
+@pytest.mark.parametrize(
+    ("reason", "last"),
+    [
+        ("stop", "state READY"),
+        ("length", "notice The answer was cut at the token limit"),
+        ("content_filter", "ERROR - The provider's filter stopped the answer"),
+    ],
+)
+def test_why_the_last_answer_of_pydantic_ai_ended_is_told(reason: str, last: str) -> None:
+    adapter = pydantic_ai.Adapter()
+    words = {"part_kind": "text", "content": "Good"}
+    result = {"response": {"finish_reason": reason}}
+    stream: list[dict[str, Any]] = [
+        {"event_kind": "part_start", "index": 0, "part": words},
+        {"event_kind": "agent_run_result", "result": result},
+    ]
+    events = adapter.begin() + [event for item in stream for event in adapter.feed(item)]
+    assert told(events)[2] == last
+
+
 def test_what_a_tool_of_pydantic_ai_adds_is_told_with_its_call() -> None:
     adapter = pydantic_ai.Adapter()
     call = {"tool_name": "edit", "tool_call_id": "c1", "args": '{"path": "a.txt"}'}
