@@ -106,6 +106,21 @@ def test_thoughts_of_a_graph_come_in_any_of_their_shapes() -> None:
     ]
 
 
+def test_nodes_of_a_graph_that_work_side_by_side_gave_no_empty_answer() -> None:
+    begun = [chunk("", "a"), chunk("", "b"), chunk("one", "a"), chunk("two", "b")]
+    over = [chunk("", name, chunk_position="last") for name in ("a", "b")]
+    lines = told(langgraph.Adapter(), *begun, *over)
+    assert [line.split()[-1] for line in lines[1:-1]] == ["one", "two"]
+    alone = told(langgraph.Adapter(), chunk("", "a"), chunk("", "a", chunk_position="last"))
+    assert "notice The answer was empty" in alone
+
+
+def test_an_answer_of_a_graph_that_the_filter_stopped_has_failed() -> None:
+    stopped = {"finish_reason": "content_filter"}
+    lines = told(langgraph.Adapter(), chunk("Good"), chunk("", response_metadata=stopped))
+    assert lines[-2:] == ["ERROR - The provider's filter stopped the answer", "state ERRORED"]
+
+
 def test_a_change_that_a_tool_of_a_graph_made_is_told() -> None:
     artifact = {"path": "a.txt", "oldText": "a", "newText": "b"}
     fields = {"content": "done", "artifact": artifact, "status": "success", "name": "edit"}
@@ -131,13 +146,25 @@ def test_the_plan_that_a_tool_of_a_graph_takes_is_told() -> None:
 def event(**fields: Any) -> Any:
     """Return an event of google-adk."""
     final = fields.pop("final", True)
-    return thing("Event", author="agent", is_final_response=lambda: final, **fields)
+    author = fields.pop("author", "agent")
+    return thing("Event", author=author, is_final_response=lambda: final, **fields)
 
 
 def test_what_google_adk_hands_over_is_told() -> None:
     actions = SimpleNamespace(transfer_to_agent="writer", artifact_delta={"a.txt": 2})
     lines = told(google_adk.Adapter(), event(actions=actions))
     assert lines[1:3] == ["notice Handed over to writer", "notice Artifact a.txt, version 2"]
+
+
+def test_agents_of_google_adk_that_work_side_by_side_say_each_word_once() -> None:
+    def says(author: str, text: str, *, partial: bool = True) -> Any:
+        content = SimpleNamespace(parts=[SimpleNamespace(text=text)])
+        return event(author=author, content=content, partial=partial, final=not partial)
+
+    begun = [says("a", "a1"), says("b", "b1"), says("a", "a2"), says("b", "b2")]
+    whole = [says("a", "a1a2", partial=False), says("b", "b1b2", partial=False)]
+    lines = told(google_adk.Adapter(), *begun, *whole)
+    assert [line.split()[-1] for line in lines[1:-1]] == ["a1", "b1", "a2", "b2"]
 
 
 def test_an_error_after_which_google_adk_goes_on_is_no_failure() -> None:
@@ -182,6 +209,16 @@ def test_what_others_put_into_a_turn_of_claude_is_told() -> None:
     lines = told(claude_agent_sdk.Adapter(), begin, news, thing("ResultMessage", is_error=False))
     assert "injection STEER" in lines
     assert "prompt 2 The build is done" in lines
+
+
+def test_why_the_last_answer_of_claude_ended_is_told() -> None:
+    begin = thing("StreamEvent", event={"type": "message_start", "message": {"id": "m1"}})
+    refused = thing("ResultMessage", is_error=False, stop_reason="refusal")
+    lines = told(claude_agent_sdk.Adapter(), begin, refused)
+    assert lines[-2:] == ["ERROR - The provider's filter stopped the answer", "state ERRORED"]
+    cut = thing("ResultMessage", is_error=False, stop_reason="max_tokens")
+    lines = told(claude_agent_sdk.Adapter(), begin, cut)
+    assert "notice The answer was cut at the token limit" in lines
 
 
 def update(kind: str, **fields: Any) -> dict[str, Any]:

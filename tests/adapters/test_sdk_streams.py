@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from compass_agent import open_session
 from compass_agent.adapters import anthropic, openai, openai_agents, pydantic_ai
 from compass_agent.adapters.sdk_run import SdkRun
-from compass_agent.events import InnerEvent
+from compass_agent.events import InnerEvent, MessageFailed
 from compass_agent.mapping import EventMapper
 from compass_agent.testing import capture_frames, check_events
 from reading_frames import described, frames_of
@@ -136,6 +136,23 @@ def test_a_failure_without_a_reason_is_a_failure() -> None:
 def test_an_error_event_tells_status_and_code() -> None:
     error = {"type": "error", "code": "rate_limit_exceeded", "message": "Slow down"}
     assert "ERROR 429 Slow down" in openai_run(error)
+
+
+def test_the_wait_of_a_field_counts_before_one_in_the_text() -> None:
+    said = {"message": "Please try again in 20s", "code": "rate_limit_exceeded", "retry_after": 7}
+    run = openai.Run()
+    events = run.feed({"type": "error", "error": said})
+    waits = [event.failure.retry_after_ms for event in events if isinstance(event, MessageFailed)]
+    assert waits == [7000]
+
+
+def test_an_answer_that_was_cut_off_has_failed() -> None:
+    cut = ["ERROR - The agent's stream ended in the middle of its work", "state ERRORED"]
+    assert openai_run(chunk({"content": "Good"}))[-2:] == cut
+    run = anthropic.Run()
+    begun = run.feed({"type": "message_start", "message": {}})
+    assert told([*begun, *run.end()])[-2:] == cut
+    assert run.end() == []
 
 
 def test_an_answer_without_deltas_is_told_when_it_is_whole() -> None:
@@ -321,6 +338,26 @@ async def test_what_a_run_of_openai_agents_raises_is_told_once_and_handed_on() -
             await session.drive(openai_agents.events(Failing()))
     assert raised.value is failure
     assert [(error.message, error.status) for error in frames.errors()] == [("Overloaded", 503)]
+
+
+@pytest.mark.parametrize(
+    ("reason", "last"),
+    [
+        ("stop", "state READY"),
+        ("length", "notice The answer was cut at the token limit"),
+        ("content_filter", "ERROR - The provider's filter stopped the answer"),
+    ],
+)
+def test_why_the_last_answer_of_pydantic_ai_ended_is_told(reason: str, last: str) -> None:
+    adapter = pydantic_ai.Adapter()
+    words = {"part_kind": "text", "content": "Good"}
+    result = {"response": {"finish_reason": reason}}
+    stream: list[dict[str, Any]] = [
+        {"event_kind": "part_start", "index": 0, "part": words},
+        {"event_kind": "agent_run_result", "result": result},
+    ]
+    events = adapter.begin() + [event for item in stream for event in adapter.feed(item)]
+    assert told(events)[2] == last
 
 
 def test_what_a_tool_of_pydantic_ai_adds_is_told_with_its_call() -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from provider_server import THOUGHT, Provider
-from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play
+from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play, run_samples
 
 from clis.dialects import TEXT
 from compass_agent.adapters.acp import Updates
@@ -313,3 +316,37 @@ async def test_what_an_agent_made_of_an_exception_holds_no_secret(provider: Prov
     played = await play(run, provider, "ok")
     assert not any(SECRET in str(frame) for frame in played.frames)
     assert [error.message for error in played.frames.errors()] == ["Internal error"]
+
+
+PEER = """
+import asyncio, acp
+from acp import schema
+
+
+class Peer(acp.Agent):
+    def on_connect(self, conn):
+        self.client = conn
+
+    async def initialize(self, protocol_version, **_):
+        return schema.InitializeResponse(protocol_version=protocol_version)
+
+    async def new_session(self, **_):
+        return schema.NewSessionResponse(session_id="s1")
+
+    async def prompt(self, **_):
+        said = acp.update_agent_message_text("hello")
+        await self.client.session_update(session_id="s1", update=said)
+        return schema.PromptResponse(stop_reason="end_turn")
+
+
+asyncio.run(acp.run_agent(Peer()))
+"""
+
+
+def test_the_sample_works(tmp_path: Path) -> None:
+    command = tmp_path / "my-agent"
+    command.write_text(f"#!{sys.executable}\n{PEER}", "utf-8")
+    command.chmod(0o700)
+    (told,) = run_samples("ACP", PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert "text 2 hello" in told
+    assert told[-2:] == ["state READY", "state STOPPED"]

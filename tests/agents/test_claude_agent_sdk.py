@@ -9,12 +9,13 @@ import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from provider_server import TEXT, THOUGHT, Provider
-from scenes import STOPS, Agent, Stage, check_stops, check_table, play
+from scenes import STOPS, Agent, Stage, check_stops, check_table, play, run_samples
 
 from compass_agent import open_session
 from compass_agent.adapters.claude_agent_sdk import events
@@ -287,3 +288,13 @@ async def test_recordings_of_the_command_give_the_same_through_the_sdk(name: str
     assert kinds >= {"text": {"thinking"}, "tools": {"tool_call"}, "plan": {"plan"}}[name]
     diffs = [diff.path for frame in frames for diff in frame.typed_event.tool_call_update.diffs]
     assert bool(diffs) == (name == "tools")
+
+
+def test_the_sample_works(provider: Provider, tmp_path: Path) -> None:
+    places = {"HOME": str(tmp_path), "CLAUDE_CONFIG_DIR": str(tmp_path)}
+    address = {"ANTHROPIC_BASE_URL": f"{provider.url}/ok"}
+    (told,) = run_samples("claude-agent-sdk", **ENVIRONMENT, **places, **address)
+    assert [line for line in told if line.startswith("text ")] == [
+        f"text 1 {text}" for text in TEXT
+    ]
+    assert told[-2:] == ["state READY", "state STOPPED"]

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from provider_server import TEXT, THOUGHT, Provider
-from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play
+from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play, run_samples
 
 from compass_agent.adapters.google_adk import events
 
@@ -209,3 +209,10 @@ async def test_a_tool_that_needs_permission_is_told_so(provider: Provider) -> No
         "notice Asks for permission",
         "update call_1 FAILED This tool call requires confirmation, please approve or reject.",
     ]
+
+
+def test_the_sample_works(provider: Provider) -> None:
+    settings = {"GOOGLE_GEMINI_BASE_URL": f"{provider.url}/ok", "GOOGLE_API_KEY": "x"}
+    (told,) = run_samples("google-adk", **settings)
+    assert told[-6:-2] == [f"text 1 {text}" for text in TEXT]
+    assert told[-2:] == ["state READY", "state STOPPED"]

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import anyio
 import pytest
 from provider_server import TEXT, Provider
-from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play
+from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play, run_samples
 
 from compass_agent.adapters.langgraph import STREAM, events
 from compass_agent.events import PlanChanged, PlanEntry, ToolStarted
@@ -187,3 +187,12 @@ async def test_too_many_steps_are_a_failure(provider: Provider) -> None:
     (error,) = played.frames.errors()
     assert type(played.raised).__name__ == "GraphRecursionError"
     assert error.message.startswith("Recursion limit of 3 reached")
+
+
+def test_the_sample_works() -> None:
+    (told,) = run_samples("langgraph")
+    assert told[-7:] == [
+        *(f"text 1 {letter}" for letter in "Hello"),
+        "state READY",
+        "state STOPPED",
+    ]

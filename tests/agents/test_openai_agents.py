@@ -122,6 +122,16 @@ def test_an_agent_that_hands_over_says_to_whom() -> None:
     assert told[-2:] == ["state READY", "state STOPPED"]
 
 
+def test_a_call_whose_item_has_the_same_id_begins_and_ends() -> None:
+    tool = agents.function_tool(lambda city: f"sunny in {city}", name_override="weather")
+    call = scripts.function_call("weather", {"city": "Oulu"}, call_id="c1")
+    script = scripts.ScriptedModel([[call], [scripts.assistant_message("done")]])
+    told = driven(agents.Agent(name="a", model=script, tools=[tool]))
+    assert call.id == call.call_id
+    assert "tool c1 IN_PROGRESS weather" in told
+    assert "update c1 COMPLETED sunny in Oulu" in told
+
+
 async def test_a_tool_that_needs_an_approval_is_left_to_the_host(provider: Provider) -> None:
     async def asks(stage: Stage) -> AsyncGenerator[Any, None]:
         tool = agents.function_tool(stage.weather, name_override="weather", needs_approval=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from compass_agent.errors import FailureDetail, describe_failure
@@ -66,3 +68,9 @@ ANTHROPIC = f'{{"type":"error","error":{INNER},"request_id":"req_f1"}}'
 )
 def test_a_text_is_unwrapped(text: str, expected: FailureDetail) -> None:
     assert describe_failure(text) == expected
+
+
+def test_the_wait_of_a_body_counts_before_the_one_in_its_words() -> None:
+    delay = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7s"}
+    error = {"code": 429, "message": "Please retry in 20s", "details": [delay]}
+    assert describe_failure(json.dumps({"error": error})).retry_after_s == 7

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from contextlib import aclosing
 from typing import Any
 
 import anyio
@@ -11,7 +13,14 @@ import pytest
 from command_runs import command_run
 from compass_agent import open_session
 from compass_agent.adapters import events_of
-from compass_agent.events import Failure, MessageFailed, RunEnded, RunStarted, TextDelta
+from compass_agent.events import (
+    Failure,
+    MessageFailed,
+    RunEnded,
+    RunStarted,
+    TextDelta,
+    ToolStarted,
+)
 from compass_agent.testing import CapturedFrames, capture_frames
 from reading_frames import described
 
@@ -19,7 +28,7 @@ pytestmark = pytest.mark.requirement("G-AGENT-2")
 STREAM = "The agent's stream ended in the middle of its work"
 
 
-async def stream(*events: object, then: BaseException | None = None) -> AsyncIterator[object]:
+async def stream(*events: object, then: BaseException | None = None) -> AsyncGenerator[object]:
     for event in events:
         yield event
     if then is not None:
@@ -120,6 +129,82 @@ async def test_a_cancellation_is_a_stop_and_closes_the_stream() -> None:
     assert source.closed
     assert source.given == 1
     assert described(frames)[2:] == ["ABORTED - The host stopped the work", "state STOPPED"]
+
+
+async def deadline(how: str, work: Coroutine[Any, Any, None]) -> None:
+    """Do work that does not end until its deadline."""
+    match how:
+        case "wait_for":
+            await asyncio.wait_for(work, 0.05)
+        case "timeout":
+            async with asyncio.timeout(0.05):
+                await work
+        case _:
+            with anyio.fail_after(0.05):
+                await work
+
+
+@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize("how", ["wait_for", "timeout", "fail_after"])
+def test_a_deadline_within_the_session_is_one_stop(how: str, asked: bool) -> None:
+    async def main() -> None:
+        async with open_session("s1") as session:
+            if asked:
+                session.request_stop("user")
+            await deadline(how, session.drive(Endless().events()))
+
+    with capture_frames() as frames, pytest.raises(TimeoutError):
+        asyncio.run(main())
+    assert described(frames)[2:] == ["ABORTED - The host stopped the work", "state STOPPED"]
+
+
+async def wrapped(cause: bool, *then: object) -> None:
+    """Be a host that raises an exception of its own for what it drove, after `then`."""
+    async with open_session("s1") as session:
+        try:
+            await session.drive(stream(RunStarted(), then=ValueError("no")))
+        except ValueError as error:
+            for event in then:
+                session.feed(event)
+            raise RuntimeError("the app failed") from (error if cause else None)
+
+
+@pytest.mark.parametrize(
+    ("cause", "then", "messages"),
+    [
+        (True, [], ["no"]),
+        (False, [], ["no", "the app failed"]),
+        (True, [RunStarted()], ["no", "the app failed"]),
+    ],
+)
+async def test_what_is_raised_because_of_what_was_told_is_not_told(
+    cause: bool,
+    then: list[object],
+    messages: list[str],
+) -> None:
+    with capture_frames() as frames, pytest.raises(RuntimeError):
+        await wrapped(cause, *then)
+    assert [error.message for error in frames.errors()] == messages
+
+
+@pytest.mark.requirement("G-TURN-5")
+async def test_work_that_its_host_leaves_was_stopped_by_the_host() -> None:
+    with capture_frames() as frames:
+        async with open_session("s1") as session:
+            events = stream(RunStarted(), ToolStarted("t1", "look"), RunEnded())
+            async with aclosing(events):
+                async for event in events:
+                    session.feed(event)
+                    if isinstance(event, ToolStarted):
+                        break
+    assert described(frames)[2:] == [
+        "tool t1 IN_PROGRESS look",
+        "update t1 INTERRUPTED",
+        "ABORTED - The host left the session in the middle of its work",
+        "state STOPPED",
+    ]
+    (stop,) = frames.errors()
+    assert stop.stopped_by == "host"
 
 
 class Source:

@@ -228,7 +228,7 @@ def test_a_machine_without_threads_to_spare_never_reaches_the_agent(
         session.feed(message_start())
     monkeypatch.undo()
 
-    assert session.statistics().priority.waiting == 3
+    assert session.statistics().priority.waiting == 4
     assert len(caplog.records) == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,13 +32,17 @@ if TYPE_CHECKING:
 
 CODEX = command_run("codex", "tools").data
 PI = ("pi/text-plain", "pi/tools-parallel", "pi/err-429", "omp/tool-fails", "omp/err-sse-mid")
+STOPPED = MessageFailed(Failure(aborted=True, message=""))
 FAILED = MessageFailed(Failure(aborted=False, message="no"))
 
 
 @pytest.mark.parametrize("run", command_runs(), ids=lambda run: f"{run.agent}/{run.scenario}")
 @pytest.mark.requirement("G-AGENT-1")
 def test_the_adapters_of_commands_keep_it(run: CommandRun) -> None:
-    check_adapter(lambda: adapter_for(run.agent), run.data, exit_code=run.meta["exit_code"])
+    # Gemini exits with 0 when it is interrupted; its run did not end by itself.
+    interrupted = run.agent == "gemini" and run.scenario.startswith("sigint")
+    exit_code = -2 if interrupted else run.meta["exit_code"]
+    check_adapter(lambda: adapter_for(run.agent), run.data, exit_code=exit_code)
 
 
 @pytest.mark.parametrize("name", PI)
@@ -62,11 +67,18 @@ class Broken(Adapter):
     def feed(self, data: bytes | str | Mapping[str, object]) -> list[InnerEvent]:
         if self._how == "raises" and data == b"plain text\n":
             raise KeyError("type")
+        if self._how == "always raises":
+            raise KeyError("type")
         if self._how == "forgets" and isinstance(data, bytes) and len(data) == 7:
             return []
         events = super().feed(data)
         if self._how == "hides":
             return [event for event in events if not isinstance(event, RunEnded)]
+        if self._how == "swallows":
+            return [event for event in events if "nobody.knows" not in str(event)]
+        if self._how == "gives a tuple":
+            gives: Any = tuple(events)
+            return gives
         return events
 
     def end(self, *args: Any, **fields: Any) -> list[InnerEvent]:
@@ -75,6 +87,10 @@ class Broken(Adapter):
             self._ended = False
         if self._how == "fails at a stop" and fields.get("stopped_by"):
             return [Unknown("x", "y"), AgentExited(exit_code=1), AgentExited(exit_code=1)]
+        if self._how == "raises at its end":
+            raise KeyError("exit_code")
+        if self._how == "never says that it is over":
+            return [replace(e, unfinished=True) for e in events if isinstance(e, AgentExited)]
         return [] if self._how == "never ends" else events
 
 
@@ -85,6 +101,11 @@ class Broken(Adapter):
         ("forgets", "Bytes that are cut anywhere give the same text.*7 bytes"),
         ("ends twice", "A stream ends once"),
         ("never ends", "The last event says how the agent ended"),
+        ("always raises", "An adapter never raises.*KeyError"),
+        ("raises at its end", "An adapter never raises.*KeyError"),
+        ("gives a tuple", "An adapter gives a list of inner events.*tuple"),
+        ("swallows", "A line that is not known is told as a notice"),
+        ("never says that it is over", "A .* is .*over"),
     ],
 )
 def test_a_broken_adapter_is_told_what_it_breaks(how: str, said: str) -> None:
@@ -95,6 +116,11 @@ def test_a_broken_adapter_is_told_what_it_breaks(how: str, said: str) -> None:
         check_adapter(make, CODEX)
 
 
+def test_a_recording_of_nothing_is_none() -> None:
+    with pytest.raises(AssertionError, match="A recording holds a run"):
+        check_adapter(Adapter, b"\n")
+
+
 @pytest.mark.parametrize(
     ("events", "said"),
     [
@@ -103,6 +129,11 @@ def test_a_broken_adapter_is_told_what_it_breaks(how: str, said: str) -> None:
         ([RunStarted(), ToolUpdated("t", "x"), RunEnded()], "A tool call has a start"),
         ([RunStarted(), FAILED, TextDelta("more"), RunEnded()], "Words come before the end"),
         ([RunStarted(), FAILED, RunStarted(), RunEnded(), Unknown("x", "y")], "Every event is one"),
+        ([RunStarted(), STOPPED, FAILED, RunEnded()], "A stop is told as a stop"),
+        (
+            [RunStarted(), TextDelta("Hello "), TextDelta("world"), TextDelta("Hello world")],
+            "A text is told once",
+        ),
         (["text"], "An adapter gives inner events"),
         (
             [RunStarted(), MessageFailed(Failure(aborted=False, message="")), RunEnded()],

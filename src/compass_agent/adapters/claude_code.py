@@ -15,6 +15,7 @@ from compass_agent.adapters.lines import LARGEST_LINE
 from compass_agent.adapters.objects import ObjectAdapter, number_of, text_of, title_of
 from compass_agent.errors.shapes import as_list, as_object, is_object, valid_text
 from compass_agent.events.classes import (
+    Failure,
     InnerEvent,
     MessageStarted,
     Noticed,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _BEGAN_AGAIN = "The answer broke off and was begun again; the message before is not valid"
+_FILTERED = "The provider's filter stopped the answer"
 _REASONS = {
     "end_turn": "stop",
     "max_tokens": "length",
@@ -260,7 +262,11 @@ class Adapter(ObjectAdapter):
         if text and not self._told_text:
             events += [*self._start_message(), *self._delta(text)]
         self._told_text = False
-        return events + self._succeed()
+        reason = text_of(value, "stop_reason")
+        if reason == "refusal":
+            return events + self._fail(Failure(aborted=False, message=_FILTERED, code=reason))
+        ended = self._end_message(_REASONS.get(reason, "stop"))
+        return [*events, *ended, *self._succeed()]
 
 
 def _index(event: Mapping[str, object]) -> int:

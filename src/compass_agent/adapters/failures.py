@@ -43,6 +43,10 @@ def exit_without_secrets(exited: AgentExited, secrets: Iterable[str]) -> AgentEx
     )
 
 
+def _first(told: int | None, read: float | None) -> int | None:
+    return round(read) if told is None and read is not None else told
+
+
 class FailureCleaner:
     """Cleans failures; the same text gives the same message wherever it comes.
 
@@ -89,7 +93,8 @@ class FailureCleaner:
             failure,
             message=detail.message,
             status=detail.status if status is None else status,
-            retry_after_ms=failure.retry_after_ms if wait is None else round(wait * 1000),
+            # What the provider says in its own field counts before a number in its text.
+            retry_after_ms=_first(failure.retry_after_ms, None if wait is None else wait * 1000),
             code=failure.code or detail.code or "",
             request_id=failure.request_id or detail.request_id or "",
         )

@@ -52,7 +52,8 @@ class Adapter(StreamRun):
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         super().__init__(secrets)
         self._author = ""
-        self._streamed = {False: "", True: ""}
+        # By author, too: agents that work side by side are told in turns.
+        self._streamed: dict[tuple[str, bool], str] = {}
         self._held: Failure | None = None
         self._aborted = False
         # The calls that go on after their run, and what they gave so far.
@@ -110,8 +111,8 @@ class Adapter(StreamRun):
     def _content(self, item: object, *, partial: bool) -> list[InnerEvent]:
         parts = as_list(attribute(attribute(item, "content"), "parts"))
         events: list[InnerEvent] = []
-        author = attribute(item, "author")
-        if author != self._author and isinstance(author, str):
+        author = _word(item, "author") or self._author
+        if author != self._author:
             self._author = author
             events += self._next_message()
         lasting = attribute(item, "long_running_tool_ids") or ()
@@ -120,34 +121,37 @@ class Adapter(StreamRun):
             text, thought = attribute(part, "text"), attribute(part, "thought") is True
             if isinstance(text, str) and text:
                 if partial:
-                    self._streamed[thought] += text
+                    self._streamed[author, thought] = self._before(author, thought) + text
                     events += self._delta(text, int(thought), thinking=thought)
                 else:
                     whole[thought] += text
             if not partial:
-                events += self._wholes(whole) if _has_call(part) else []
+                events += self._wholes(author, whole) if _has_call(part) else []
                 events += self._call(part, lasting)
         if not partial:
-            events += self._wholes(whole)
-            self._streamed = {False: "", True: ""}
+            events += self._wholes(author, whole)
+            for thought in whole:
+                self._streamed.pop((author, thought), None)
         return events
 
-    def _wholes(self, whole: dict[bool, str]) -> list[InnerEvent]:
+    def _before(self, author: str, thought: bool) -> str:  # noqa: FBT001 - a key
+        return self._streamed.get((author, thought), "")
+
+    def _wholes(self, author: str, whole: dict[bool, str]) -> list[InnerEvent]:
         """What of the whole texts was not streamed; when one is another text, all of it, anew."""
         events: list[InnerEvent] = []
         for thought in (True, False):
-            text, before = whole[thought], self._streamed[thought]
+            text, before = whole[thought], self._before(author, thought)
             if not text or text == before:
                 continue
             if not text.startswith(before):
                 events += [Noticed(_BEGAN_AGAIN), *self._start_message()]
                 before = ""
             events += self._delta(text[len(before) :], int(thought), thinking=thought)
-            self._streamed[thought] = text
+            self._streamed[author, thought] = text
         return events
 
     def _next_message(self) -> list[InnerEvent]:
-        self._streamed = {False: "", True: ""}
         return self._end_message()
 
     # Tools.

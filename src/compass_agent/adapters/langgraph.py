@@ -19,6 +19,7 @@ from compass_agent.adapters.texts import excerpt
 from compass_agent.errors.foreign import attribute
 from compass_agent.errors.shapes import as_list, as_object, is_list, is_object
 from compass_agent.events.classes import (
+    Failure,
     InnerEvent,
     Noticed,
     PlanChanged,
@@ -45,6 +46,8 @@ STREAM: Mapping[str, object] = MappingProxyType(
 _CLASSES = frozenset[object](get_args(InnerEvent))
 _PLANS = ("write_todos", "todo_write", "TodoWrite")
 _REASONS = {"length": "length", "max_tokens": "length", "MAX_TOKENS": "length"}
+_FILTERS = frozenset({"content_filter", "refusal", "SAFETY"})
+_FILTERED = "The provider's filter stopped the answer"
 _PAUSED = "It waits for an answer, and begins anew then"
 
 
@@ -70,6 +73,9 @@ class Adapter(StreamRun):
         super().__init__(secrets)
         self._message_id = ""
         self._reason = "stop"
+        self._filtered = ""
+        # Messages that have said something: one that goes on later is not empty.
+        self._spoken: set[str] = set()
         self._outputs: dict[str, str] = {}
         self._done: set[str] = set()
         self._interrupts: dict[str, None] = {}
@@ -77,6 +83,9 @@ class Adapter(StreamRun):
     def end(self) -> list[InnerEvent]:
         """An iterator that ends without an exception is this SDK's mark of success."""
         events = self._close_message()
+        if self._filtered:
+            failure = Failure(aborted=False, message=_FILTERED, code=self._filtered)
+            return self._cleaned([*events, *self._fail(failure)])
         for call in list(self._tools) if self._interrupts else ():
             events += self._end_tool(call, _PAUSED, failed=True)
         return self._cleaned([*events, *self._succeed()])
@@ -110,8 +119,7 @@ class Adapter(StreamRun):
         name = name if isinstance(name, str) else ""
         events: list[InnerEvent] = []
         if name != self._message_id or not name:
-            events += [*self._close_message(), *self._start_message()]
-            self._message_id = name
+            events += self._turn_to(name)
         for index, (kind, text) in enumerate(_texts(message)):
             events += self._delta(text, index, thinking=kind == "thinking") if text else []
         # A message that only calls tools is not an empty answer.
@@ -119,10 +127,21 @@ class Adapter(StreamRun):
             attribute(message, "tool_calls")
         ):
             self._message_has_content = True
+        if self._message_has_content:
+            self._spoken.add(name)
         self._reason = _reason_of(message) or self._reason
+        self._filtered = _stop_of(message) if _stop_of(message) in _FILTERS else self._filtered
         chunk = is_kind(message, "AIMessageChunk")
         if not chunk or attribute(message, "chunk_position") == "last":
             events += self._close_message()
+        return events
+
+    def _turn_to(self, name: str) -> list[InnerEvent]:
+        """A message begins, or goes on; the one before may go on later, so it is not empty yet."""
+        self._message_has_content = True
+        events = [*self._close_message(), *self._start_message()]
+        self._message_id, self._filtered = name, ""
+        self._message_has_content = name in self._spoken
         return events
 
     def _close_message(self) -> list[InnerEvent]:
@@ -242,12 +261,15 @@ def _summary(block: Mapping[str, object]) -> str:
     return "\n".join(text_of(as_object(part), "text") for part in as_list(parts))
 
 
-def _reason_of(message: object) -> str:
+def _stop_of(message: object) -> str:
     told = as_object(attribute(message, "response_metadata"))
-    reason = text_of(told, "finish_reason") or text_of(told, "stop_reason")
+    return text_of(told, "finish_reason") or text_of(told, "stop_reason")
+
+
+def _reason_of(message: object) -> str:
     if as_list(attribute(message, "tool_calls")):
         return "toolUse"
-    return _REASONS.get(reason, "")
+    return _REASONS.get(_stop_of(message), "")
 
 
 def _plan(arguments: Mapping[str, object]) -> tuple[PlanEntry, ...]:

@@ -114,8 +114,11 @@ class Adapter(SdkRun, ResponseEvents):
         return self._start_tool(call, name or "tool", title or "tool")
 
     def _added(self, item: object) -> list[InnerEvent]:
-        self._seen.add(text(item, "id"))
-        return super()._added(item)
+        begun = super()._added(item)
+        if begun:
+            # Only what began here: the id of a function's call may be its `call_id`, too.
+            self._seen.add(text(item, "id"))
+        return begun
 
     def _stopped(self, reason: str) -> list[InnerEvent]:
         if self._asks:

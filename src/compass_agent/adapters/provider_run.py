@@ -25,6 +25,7 @@ _FILTERED = "The provider's filter stopped the answer"
 _FILTERS = frozenset({"content_filter", "refusal"})
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
 _PAUSED = frozenset({"pause_turn"})
+_CUT_OFF = "The agent's stream ended in the middle of its work"
 _HANDED_OVER = "Handed over to the host"
 
 
@@ -87,10 +88,12 @@ class ProviderRun(SdkRun):
     def end(self) -> list[InnerEvent]:
         """Return the events of the stream's end, which is a success only when the answer said so.
 
-        A run that goes on is not over.
+        An answer that was cut off is a failure. A run that goes on is not over.
         """
-        if not self._reason or not self._working:
+        if not self._working:
             return []
+        if not self._reason:
+            return self._fail(Failure(aborted=False, message=_CUT_OFF, code="adapter.no_terminal"))
         if self._reason in _FILTERS:
             return self._fail(Failure(aborted=False, message=_FILTERED, code=self._reason))
         if self.calls or self._reason in _PAUSED:

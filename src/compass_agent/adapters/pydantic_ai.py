@@ -42,6 +42,7 @@ _SILENT = frozenset(
         "tool_availability_delta",
     }
 )
+_FILTERED = "The provider's filter stopped the answer"
 _HANDED_OVER = "Handed over to the host"
 # What a custom event has beside its own fields.
 _ENVELOPE = frozenset({"event_kind", "name", "tool_call_id", "tool_name"})
@@ -74,9 +75,17 @@ class Adapter(SdkRun):
             case "agent_run_result":
                 left = [call for call in self._deferred if call in self._tools]
                 ended = [self._end_tool(call, _HANDED_OVER, failed=False) for call in left]
-                return [*(event for events in ended for event in events), *self._succeed()]
+                reason = text(item, "result", "response", "finish_reason")
+                return [*(event for events in ended for event in events), *self._over(reason)]
             case _:
                 return self._aside(item, kind)
+
+    def _over(self, reason: str) -> list[InnerEvent]:
+        """The run has its result; `reason`: why its last answer ended."""
+        if reason == "content_filter":
+            return self._fail(Failure(aborted=False, message=_FILTERED, code=reason))
+        ended = self._end_message("length") if reason == "length" else []
+        return [*ended, *self._succeed()]
 
     def _aside(self, item: object, kind: str) -> list[InnerEvent] | None:
         match kind:

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 from compass_agent.errors.payload import Reading, read_text
-from compass_agent.errors.retry import seconds_in_text
+from compass_agent.errors.retry import retry_after_seconds, seconds_in_text
 from compass_agent.errors.shapes import parsed_json
 from compass_agent.errors.statuses import counts_something, told_status
 
@@ -62,7 +62,10 @@ def read_agent_text(text: str) -> AgentText:
         reading.status = told_status(reading.message)
     if _NO_BODY.fullmatch(reading.message):
         reading.message = text
-    seconds = max(hints) if hints else seconds_in_text(rest)
+    # A whole body in the text has fields of its own for it, which count before its words.
+    body = parsed_json(rest.strip())
+    said = seconds_in_text(rest) if body is None else retry_after_seconds(None, body)
+    seconds = max(hints) if hints else said
     return AgentText(reading, seconds, text)
 
 

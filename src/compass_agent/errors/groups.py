@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("is_group", "leaves", "only_exception")
+__all__ = ("comes_of", "is_group", "leaves", "only_exception")
 
 from typing import TypeGuard
 
@@ -29,6 +29,27 @@ def leaves(error: BaseException) -> list[BaseException]:
         else:
             found.append(current)
     return found or [error]
+
+
+def comes_of(error: BaseException, first: BaseException | None) -> bool:
+    """Tell whether `error` is `first`, holds it, or was raised from it or while it was handled.
+
+    So is what a deadline makes of the cancellation that it caused, and what a caller raises `from`
+    the failure that it caught.
+    """
+    waiting, seen = [error], set[int]()
+    while waiting and len(seen) < _MOST_LEAVES:
+        current = waiting.pop(0)
+        if current is first:
+            return True
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        waiting += current.exceptions if is_group(current) else ()
+        hidden = current.__suppress_context__
+        before = (current.__cause__, None if hidden else current.__context__)
+        waiting += [one for one in before if one is not None]
+    return False
 
 
 def only_exception(error: Exception) -> Exception:

@@ -14,7 +14,7 @@ import anyio
 from anyio import to_thread
 
 from compass_agent.errors import describe_failure
-from compass_agent.errors.groups import leaves
+from compass_agent.errors.groups import comes_of
 from compass_agent.errors.logged import cause_text
 from compass_agent.events.readable import verbatim_text
 from compass_agent.frames import (
@@ -51,6 +51,7 @@ _KINDS = {
 }
 _ERROR = SessionErrorKind.SESSION_ERROR_KIND_ERROR
 _UNFINISHED = "The agent's stream ended in the middle of its work"
+_LEFT = "The host left the session in the middle of its work"
 
 
 def _now_ms() -> int:
@@ -65,7 +66,7 @@ class Session:
 
     Leaving the block with an exception tells the failure (a cancellation or an interrupt: the stop)
     and lets the exception go on unchanged. Leaving it normally ends the session as STOPPED, unless
-    the last work failed: then ERRORED stays.
+    the last work failed: then ERRORED stays. Work that goes on then was stopped by the host.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a setting, by keyword
@@ -301,8 +302,11 @@ class Session:
         if self._publication is None:
             return
         settled, self._settled = self._settled, None
-        if error is not None and not any(leaf is settled for leaf in leaves(error)):
+        if error is not None and not (self._mapper.over and comes_of(error, settled)):
             self._tell_exception(error)
+        working = self._mapper.state == AgentSessionState.AGENT_SESSION_STATE_WORKING
+        if working and not self._mapper.over:
+            self.abort(_LEFT)
         with self._lock:
             self._flush()
             if not self._mapper.failed:

@@ -95,13 +95,15 @@ class Told:
         return None
 
     def _failed(self, error: SessionError) -> _Broken:
-        self._stopped = error.kind != _ERROR
+        stopped, self._stopped = self._stopped, error.kind != _ERROR
         before, self._over = self._over, error.message or "a failure"
         if self._open:
             return "Every tool call ends before its run", f"open: {', '.join(self._open)}"
         if self._stopped:
             return None
         self.errors += 1
+        if stopped:
+            return "A stop is told as a stop", f"a failure after it: {error.message!r}"
         if not error.message.strip():
             return "A failure says why", "its message is empty"
         if before == error.message:
