@@ -123,7 +123,10 @@ def test_an_agent_that_hands_over_says_to_whom() -> None:
 
 
 def test_a_call_whose_item_has_the_same_id_begins_and_ends() -> None:
-    tool = agents.function_tool(lambda city: f"sunny in {city}", name_override="weather")
+    def weather(city: str) -> str:
+        return f"sunny in {city}"
+
+    tool = agents.function_tool(weather)
     call = scripts.function_call("weather", {"city": "Oulu"}, call_id="c1")
     script = scripts.ScriptedModel([[call], [scripts.assistant_message("done")]])
     told = driven(agents.Agent(name="a", model=script, tools=[tool]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
-from contextlib import aclosing
 from typing import Any
 
 import anyio
@@ -19,7 +18,6 @@ from compass_agent.events import (
     RunEnded,
     RunStarted,
     TextDelta,
-    ToolStarted,
 )
 from compass_agent.testing import CapturedFrames, capture_frames
 from reading_frames import described
@@ -185,26 +183,6 @@ async def test_what_is_raised_because_of_what_was_told_is_not_told(
     with capture_frames() as frames, pytest.raises(RuntimeError):
         await wrapped(cause, *then)
     assert [error.message for error in frames.errors()] == messages
-
-
-@pytest.mark.requirement("G-TURN-5")
-async def test_work_that_its_host_leaves_was_stopped_by_the_host() -> None:
-    with capture_frames() as frames:
-        async with open_session("s1") as session:
-            events = stream(RunStarted(), ToolStarted("t1", "look"), RunEnded())
-            async with aclosing(events):
-                async for event in events:
-                    session.feed(event)
-                    if isinstance(event, ToolStarted):
-                        break
-    assert described(frames)[2:] == [
-        "tool t1 IN_PROGRESS look",
-        "update t1 INTERRUPTED",
-        "ABORTED - The host left the session in the middle of its work",
-        "state STOPPED",
-    ]
-    (stop,) = frames.errors()
-    assert stop.stopped_by == "host"
 
 
 class Source:

@@ -51,7 +51,6 @@ _KINDS = {
 }
 _ERROR = SessionErrorKind.SESSION_ERROR_KIND_ERROR
 _UNFINISHED = "The agent's stream ended in the middle of its work"
-_LEFT = "The host left the session in the middle of its work"
 
 
 def _now_ms() -> int:
@@ -66,7 +65,7 @@ class Session:
 
     Leaving the block with an exception tells the failure (a cancellation or an interrupt: the stop)
     and lets the exception go on unchanged. Leaving it normally ends the session as STOPPED, unless
-    the last work failed: then ERRORED stays. Work that goes on then was stopped by the host.
+    the last work failed: then ERRORED stays.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a setting, by keyword
@@ -304,9 +303,6 @@ class Session:
         settled, self._settled = self._settled, None
         if error is not None and not (self._mapper.over and comes_of(error, settled)):
             self._tell_exception(error)
-        working = self._mapper.state == AgentSessionState.AGENT_SESSION_STATE_WORKING
-        if working and not self._mapper.over:
-            self.abort(_LEFT)
         with self._lock:
             self._flush()
             if not self._mapper.failed:
