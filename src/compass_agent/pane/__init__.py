@@ -43,6 +43,8 @@ _MEDIA_TYPES = {
 _COMMENT = re.compile(rb"[ \t]*/\*\*.*?\*/[ \t]*|^[ \t]*//[^\n]*$", re.DOTALL | re.MULTILINE)
 _AFTER_SIGN = re.compile(rb"\s*([{}])\s*|([:;,])\s+")
 _BETWEEN = re.compile(rb"\s*\n\s*")
+# After these no statement ends by its line; the libraries have texts that span lines.
+_GOES_ON = re.compile(rb"([{(\[,;])\n")
 
 
 class PaneFile(NamedTuple):
@@ -78,6 +80,9 @@ def _below(folder: Traversable, prefix: str) -> list[tuple[str, PaneFile]]:
         elif (kind := _MEDIA_TYPES.get(entry.name.rpartition(".")[2])) is not None:
             body = _lean(entry.read_bytes())
             body = _lean_style(body) if entry.name.endswith(".css") else body
+            body = (
+                _GOES_ON.sub(rb"\1", body) if kind.startswith("text/java") and not prefix else body
+            )
             found.append((prefix + entry.name, PaneFile(kind, body)))
     return found
 
