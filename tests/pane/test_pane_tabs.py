@@ -59,7 +59,7 @@ def test_a_tab_that_saw_one_run_end_gets_all_of_the_next_when_another_tab_opens(
     expect(old.locator(".conn")).to_have_text("□ Ended")
     second = Pen(site.log, "again", epoch="4" * 16)
     build = second.build
-    # More than the first page of frames that a tab loads: the newer tab does not know of the older run.
+    # More than a tab loads at first: the newer tab does not know of the older run.
     many = [build.notice(f"two {number}") for number in range(600)]
     failed = build.session_error(ERROR, "it failed", status=500)
     second.write(build.lifecycle(WORKING), *many, failed, build.lifecycle(ERRORED))

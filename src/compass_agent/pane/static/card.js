@@ -73,7 +73,7 @@ function cardText(item, session) {
   const lines = [
     [titleOf(cause), httpText(cause.status)].filter(Boolean).join(" · "),
     cause.message || "(the agent reported no message)",
-    item.at !== undefined && `when: ${new Date(item.at).toISOString()}`,
+    item.at !== undefined && `when: ${local(item.at)}`,
     !isAborted(cause) && `retry: ${retryText(cause, item.at)}`,
     cause.guidance && `what to do: ${cause.guidance}`,
     cause.stoppedBy && `stopped by: ${cause.stoppedBy}`,
