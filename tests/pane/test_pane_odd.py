@@ -9,6 +9,27 @@ from playwright.sync_api import expect
 from compass_agent.frames import AgentSessionState
 from pane_scenes import ERROR, WORKING, Pen
 
+# How long the slowest of these takes to read and make, as the best of three tries.
+SLOWEST = """async () => {
+  const { markdown } = await import("/static/markdown.js");
+  const times = [];
+  for (const text of ["a_", "*a", "a.", "`a", "[", "> ", "<", "_private_a ", "a@", "![", "- a "])
+    for (const length of [2000, 3500, 5000, 10_000, 19_998, 200_000]) {
+      const whole = text.repeat(length / text.length) + "@";
+      const takes = [whole, whole.replace(/(.{100})/g, "$1\\n\\n")].map((one) => {
+        let best = Infinity;
+        for (let n = 0; n < 3 && best > 50; n += 1) {
+          const begun = performance.now();
+          markdown(one);
+          best = Math.min(best, performance.now() - begun);
+        }
+        return best;
+      });
+      times.push([Math.round(Math.max(...takes)), text, length]);
+    }
+  return times.sort((a, b) => b[0] - a[0])[0];
+}"""
+
 if TYPE_CHECKING:
     from browsing import Tabs
     from pane_sites import Site
@@ -58,3 +79,20 @@ def test_a_time_that_no_calendar_has_is_told_as_a_number(tabs: Tabs, site: Site)
     expect(page.locator(".conn")).to_have_text("● Live")
     page.goto(f"{site.base}/")
     expect(page.locator("tr[data-session=odd-time]")).to_contain_text("boom")
+
+
+def test_no_message_holds_up_the_page(tabs: Tabs, site: Site) -> None:
+    page = tabs.open(site.page())
+    slowest: tuple[int, str, int] = page.evaluate(SLOWEST)
+    print(slowest)
+    assert slowest[0] < 200, slowest
+
+
+def test_a_message_that_stays_plain_keeps_its_lines(tabs: Tabs, site: Site) -> None:
+    pen = Pen(site.log, "odd-long")
+    text = "one line of many\n" * 2_000 + "the last"
+    pen.write(pen.build.assistant_text(text, "m"), pen.build.prompt("after", "p"))
+    page = tabs.open(site.page("/s/odd-long"))
+    said = page.locator(".k-assistantText .body")
+    expect(said).to_contain_text("the last")
+    assert said.inner_text() == text

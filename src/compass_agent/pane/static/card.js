@@ -39,7 +39,7 @@ export function failureCard(item, context) {
   const message = cause.message.trim() ? h("pre", { class: "message" }, plain(cause.message)) : h("p", { class: "message none" }, "The agent reported no message.");
   const http = httpText(cause.status);
   return h(
-    "section",
+    "article",
     { class: `card ${aborted ? "aborted" : "error"}`, "aria-label": titleOf(cause) },
     h("p", { class: "card-title" }, symbol(aborted ? "■" : "✖"), " ", h("b", {}, titleOf(cause)), " ", http && h("span", { class: "chip" }, http)),
     message,
