@@ -52,6 +52,9 @@ def test_what_is_left_out_of_a_script_is_no_part_of_it(path: Path) -> None:
     for line in re.sub(r"/\*\*.*?\*/", "", text, flags=re.DOTALL).splitlines():
         assert line.count("`") % 2 == 0, line
         assert "/*" not in line, line
+        # Nor may a text have signs whose spaces are left out.
+        for literal in re.findall(r'"(?:[^"\\]|\\.)*"', line):
+            assert not re.search(r" (=>|[=!]==|&&|\|\||\?\?) ", literal), line
     served = pane_files()[path.name].body.decode()
     squeezed = re.sub(r"/\*\*.*?\*/|^\s*//[^\n]*$", "", text, flags=re.DOTALL | re.MULTILINE)
     assert re.sub(r"\s+", "", served) == re.sub(r"\s+", "", squeezed)

@@ -9,11 +9,13 @@ from playwright.sync_api import expect
 
 from commands import compass
 from compass_agent.frames import SessionFrame
-from pane_scenes import LIMIT, WORKING, Pen
+from pane_scenes import COMPLETED, LIMIT, WORKING, Pen
 from pane_sites import TOKEN
 from recordings import DATA
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Route
+
     from browsing import Tabs
     from pane_sites import Site
 
@@ -220,3 +222,63 @@ def test_a_kind_that_is_not_known_is_shown(tabs: Tabs, site: Site) -> None:
     expect(page.locator(".k-unknown")).to_contain_text(
         "An event kind that this page does not know."
     )
+
+
+def test_a_search_sees_what_rows_become_and_a_link_leads_to_a_row_that_was_hidden(
+    tabs: Tabs, site: Site
+) -> None:
+    pen = Pen(site.log, "hidden")
+    pen.write(
+        pen.build.lifecycle(WORKING),
+        pen.build.tool_call("t", "bash: wait"),
+        pen.build.prompt("a prompt", "p"),
+    )
+    page = tabs.open(site.page("/s/hidden"))
+    expect(page.locator(".conn")).to_have_text("● Live")
+    rows = page.locator(".row:visible")
+    search = page.get_by_label("Search in this session")
+    search.fill("needle")
+    expect(rows).to_have_count(0)
+    pen.write(pen.build.tool_call_update("t", COMPLETED, "a needle"))
+    expect(rows).to_have_count(1)
+    page.get_by_role("button", name="Only problems 0").click()
+    page.get_by_role("button", name="Prompt 1").click()
+    page.evaluate("(at) => { location.hash = at; }", f"#at-{'1' * 16}-3")
+    expect(page.locator(".row.target")).to_contain_text("a prompt")
+    expect(page.locator(".row.target")).to_be_visible()
+    expect(rows).to_have_count(3)
+    expect(search).to_have_value("")
+    page.evaluate("(at) => { location.hash = at; }", f"#at-{'1' * 16}-99")
+    expect(page.locator(".told")).to_have_text("That is not kept any more.")
+    expect(page.locator(".told")).to_be_in_viewport()
+
+
+def test_that_only_problems_are_shown_is_told_without_colour(tabs: Tabs, site: Site) -> None:
+    page = tabs.open(site.page("/s/s-429"))
+    button = page.get_by_role("button", name="Only problems")
+    mark = "(button) => getComputedStyle(button, '::before').content"
+    assert button.evaluate(mark) == "none"
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    assert "✓" in button.evaluate(mark)
+
+
+def busy(route: Route) -> None:
+    route.fulfill(status=503, json={"detail": "soon"})
+
+
+def test_a_server_that_is_not_ready_is_asked_again(tabs: Tabs, site: Site) -> None:
+    for path, there in (("/s/s-429", ".card.error"), ("/", "tbody tr")):
+        page = tabs.context().new_page()
+        page.route("**/v1/info", busy)
+        page.goto(site.page(path))
+        expect(page.locator(there).first).to_be_visible()
+        expect(page.locator(".conn")).to_have_text("● Live")
+    tabs.errors.clear()
+
+
+def test_an_address_that_is_no_name_is_answered_in_words(tabs: Tabs, site: Site) -> None:
+    page = tabs.open(site.page("/s/s-429"))
+    page.goto(f"{site.base}/s/%E0%A4%A")
+    expect(page.locator("h1")).to_contain_text("%E0%A4%A")
+    tabs.errors.clear()

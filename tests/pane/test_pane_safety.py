@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from hostile import frames_with
-from pane_scenes import Pen
+from pane_scenes import ERROR, Pen
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -165,12 +165,16 @@ def violations(page: Page, axe: str) -> list[tuple[str, list[str]]]:
 def test_axe_finds_nothing_on_either_page(
     tabs: Tabs, site: Site, axe: str, scheme: Literal["light", "dark"]
 ) -> None:
+    pen = Pen(site.log, f"axe-{scheme}")
+    errors = [pen.build.session_error(ERROR, f"failure {number}", status=500) for number in "12"]
+    text = "### Third\n\n# First\n\n###### Sixth\n\nwords"
+    pen.write(pen.build.assistant_text(text, "m"), *errors)
     context = tabs.context(scheme=scheme, bypass_csp=True)
     page = context.new_page()
     page.goto(site.page())
     expect(page.locator("tbody tr").first).to_be_visible()
     assert violations(page, axe) == []
-    for session in ("s-run", "s-429", "s-abort", "s-drop"):
+    for session in ("s-run", "s-429", "s-abort", "s-drop", f"axe-{scheme}"):
         page.goto(f"{site.base}/s/{session}")
         expect(page.locator(".conn")).to_have_text("● Live")
         assert violations(page, axe) == []

@@ -2,7 +2,7 @@
 
 ES modules without a build step, one style sheet, and two vendored libraries
 (`vendored/VENDORED.toml` says which). They are served as they are, but for comments and white space
-at the ends of lines, so that what a browser loads stays small. Nothing here needs more than the
+that nothing needs, so that what a browser loads stays small. Nothing here needs more than the
 standard library.
 """
 
@@ -43,6 +43,9 @@ _MEDIA_TYPES = {
 _COMMENT = re.compile(rb"[ \t]*/\*\*.*?\*/[ \t]*|^[ \t]*//[^\n]*$", re.DOTALL | re.MULTILINE)
 _AFTER_SIGN = re.compile(rb"\s*([{}])\s*|([:;,])\s+")
 _BETWEEN = re.compile(rb"\s*\n\s*")
+# There no line's end ends a statement; the libraries have texts that span lines.
+_GOES_ON = re.compile(rb"(?<=[{(\[,;])\n|\n(?=[})\]])")
+_SPACED = re.compile(rb" (=>|[=!]==|&&|\|\||\?\?) ")
 
 
 class PaneFile(NamedTuple):
@@ -78,6 +81,7 @@ def _below(folder: Traversable, prefix: str) -> list[tuple[str, PaneFile]]:
         elif (kind := _MEDIA_TYPES.get(entry.name.rpartition(".")[2])) is not None:
             body = _lean(entry.read_bytes())
             body = _lean_style(body) if entry.name.endswith(".css") else body
+            body = _lean_script(body) if entry.name.endswith(".js") and not prefix else body
             found.append((prefix + entry.name, PaneFile(kind, body)))
     return found
 
@@ -85,6 +89,11 @@ def _below(folder: Traversable, prefix: str) -> list[tuple[str, PaneFile]]:
 def _lean(source: bytes) -> bytes:
     """Return `source` without comments, indentation and empty lines."""
     return _BETWEEN.sub(b"\n", _COMMENT.sub(b" ", source)).strip() + b"\n"
+
+
+def _lean_script(source: bytes) -> bytes:
+    """Return a script of ours without the line ends and spaces that nothing needs."""
+    return _SPACED.sub(rb"\1", _GOES_ON.sub(b"", source))
 
 
 def _lean_style(source: bytes) -> bytes:

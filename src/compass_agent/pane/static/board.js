@@ -35,7 +35,10 @@ export class BoardPage {
     const main = h("main", { id: "main", tabindex: "0", "aria-label": "Sessions" }, table, this.#note);
     this.#frame.mount(app, header, this.#frame.banner, main);
     this.#frame.listen({ "/": () => this.#search.focus() });
-    setSkew((await getJson("v1/info")).timeMs);
+    const info = await getJson("v1/info").catch((error) => {
+      if (error.status && error.status < 500) throw error;
+    });
+    if (info) setSkew(info.timeMs);
     this.#link = new Link((message) => this.#onMessage(message));
     this.#link.say({ type: "board" });
     setInterval(() => this.#refresh(), REFRESH_MS);

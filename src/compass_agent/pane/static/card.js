@@ -39,7 +39,7 @@ export function failureCard(item, context) {
   const message = cause.message.trim() ? h("pre", { class: "message" }, plain(cause.message)) : h("p", { class: "message none" }, "The agent reported no message.");
   const http = httpText(cause.status);
   return h(
-    "section",
+    "article",
     { class: `card ${aborted ? "aborted" : "error"}`, "aria-label": titleOf(cause) },
     h("p", { class: "card-title" }, symbol(aborted ? "■" : "✖"), " ", h("b", {}, titleOf(cause)), " ", http && h("span", { class: "chip" }, http)),
     message,
@@ -73,7 +73,7 @@ function cardText(item, session) {
   const lines = [
     [titleOf(cause), httpText(cause.status)].filter(Boolean).join(" · "),
     cause.message || "(the agent reported no message)",
-    item.at !== undefined && `when: ${new Date(item.at).toISOString()}`,
+    item.at !== undefined && `when: ${local(item.at)}`,
     !isAborted(cause) && `retry: ${retryText(cause, item.at)}`,
     cause.guidance && `what to do: ${cause.guidance}`,
     cause.stoppedBy && `stopped by: ${cause.stoppedBy}`,

@@ -185,7 +185,7 @@ function placeOf(frame) {
 }
 
 /** Whether the place that was asked for is not kept any more; then comes the oldest that is. @param {Frame} frame */
-export const isCut = (frame) => !!frame.reset?.reason?.endsWith("UNKNOWN_EPOCH");
+export const isCut = (frame) => /UNKNOWN_EPOCH$/.test(frame.reset?.reason);
 
 /**
  * Lets every frame through once: after a loss, or for a tab that is behind, some come again.

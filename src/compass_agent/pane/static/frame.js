@@ -37,7 +37,8 @@ export class PageFrame {
   chip = h("span", { class: "chip conn", "data-state": "connecting" });
   banner = h("section", { class: "banner", "aria-label": "Connection", hidden: true });
   alert = h("p", { class: "unseen", role: "alert" });
-  polite = h("p", { class: "unseen", role: "status" });
+  polite = h("p", { class: "told", role: "status" });
+  #telling = 0;
   keysOn = stored("keys") !== "off";
 
   /** @param {() => void} retry */
@@ -74,8 +75,15 @@ export class PageFrame {
     if (status.state === "lost") this.#showLoss(status);
     else if (!this.banner.hidden) fill(this.banner, h("b", {}, symbol("✖"), ` ${word}. `), status.detail ?? "");
     if (before === status.state) return;
-    if (status.state === "lost") fill(this.polite, "Connection lost. The session itself may still be running.");
-    else if (before === "lost" && status.state === "live") fill(this.polite, "Connected again.");
+    if (status.state === "lost") this.tell("Connection lost. The session itself may still be running.");
+    else if (before === "lost" && status.state === "live") this.tell("Connected again.");
+  }
+
+  /** Say something for a while, to all. @param {string} text */
+  tell(text) {
+    fill(this.polite, text);
+    clearTimeout(this.#telling);
+    this.#telling = setTimeout(() => fill(this.polite), 10_000);
   }
 
   /** @param {any} status */

@@ -6,9 +6,14 @@
  * {type: "status", status}. Runs in a shared worker, or in the page where there is none.
  */
 
+import { isCut } from "./fold.js";
 import { Stream } from "./stream.js";
 
-/** @typedef {{after: string, ended: boolean, ports: Set<MessagePort>}} Watched */
+/**
+ * A session: where the stream goes on, which epochs it has left, and its tabs, each with the epoch that
+ * it waits for: the stream may have to begin in an older one, for another tab.
+ * @typedef {{after: string, ended: boolean, past: Set<string>, ports: Map<MessagePort, string>}} Watched
+ */
 
 export class Hub {
   #token = "";
@@ -56,12 +61,22 @@ export class Hub {
 
   /** @param {MessagePort} port @param {string} session @param {string} after */
   #watch(port, session, after) {
-    const known = this.#sessions.get(session);
-    const ports = known ? known.ports.add(port) : new Set([port]);
-    const same = known && !known.ended && known.after === after && this.#tails;
+    const one = this.#sessions.get(session) ?? { after, ended: false, past: new Set(), ports: new Map() };
+    const before = one.after;
+    const [mine, at] = [epochOf(after), epochOf(before)];
+    one.ports.set(port, "");
     // From where the tab that is behind stands; the others know what they have.
-    this.#sessions.set(session, { after, ended: false, ports });
-    if (!same) this.#restart();
+    if (mine === at) {
+      if (seqOf(after) < seqOf(before)) one.after = after;
+    } else if (!mine || one.past.has(mine)) {
+      for (const [other, wait] of one.ports) if (other !== port) one.ports.set(other, wait || at);
+      one.past.clear();
+      one.after = after;
+    } else one.ports.set(port, mine);
+    const same = this.#sessions.has(session) && !one.ended && one.after === before;
+    one.ended = false;
+    this.#sessions.set(session, one);
+    if (!same || !this.#tails || this.#status.sessions?.state === "lost") this.#restart();
     else port.postMessage({ type: "status", status: this.#status.sessions });
   }
 
@@ -115,9 +130,12 @@ export class Hub {
     }
     for (const [session, batch] of batches) {
       const watched = /** @type {Watched} */ (this.#sessions.get(session));
-      const told = watched.ended ? { state: "ended" } : null;
-      for (const port of watched.ports) {
-        port.postMessage({ type: "events", events: batch });
+      const told = watched.ended ? { state: "ended" } : batch.some((event) => event.reset) && this.#status.sessions;
+      for (const [port, wait] of watched.ports) {
+        const from = batch.findIndex((event) => !wait || event.epoch === wait || event.caughtUp || isCut(event));
+        if (from < 0) continue;
+        watched.ports.set(port, "");
+        port.postMessage({ type: "events", events: batch.slice(from) });
         if (told) port.postMessage({ type: "status", status: told });
       }
     }
@@ -128,7 +146,7 @@ export class Hub {
     if (problem.retryable) return this.#tails?.lose();
     watched.ended = true;
     const status = { state: "failed", detail: problem.detail };
-    for (const port of watched.ports) port.postMessage({ type: "status", status });
+    for (const port of watched.ports.keys()) port.postMessage({ type: "status", status });
   }
 
   /** @param {any} status */
@@ -136,7 +154,7 @@ export class Hub {
     if (status.state === "live" && this.#status.sessions?.state === "live") return;
     this.#status.sessions = status;
     for (const one of this.#sessions.values())
-      if (!one.ended) for (const port of one.ports) port.postMessage({ type: "status", status });
+      if (!one.ended) for (const port of one.ports.keys()) port.postMessage({ type: "status", status });
   }
 
   /** @param {MessagePort} port */
@@ -201,5 +219,12 @@ function advance(watched, event) {
   else if (event.reset) watched.ended = false;
   if (!event.epoch || event.late || event.caughtUp) return;
   const seq = event.end ? event.end.lastSeq : event.reset ? 0 : event.seq;
-  if (seq !== undefined) watched.after = `${event.epoch}-${seq ?? 0}`;
+  if (seq === undefined) return;
+  if (isCut(event)) watched.past.clear();
+  else if (epochOf(watched.after) !== event.epoch) watched.past.add(epochOf(watched.after));
+  watched.after = `${event.epoch}-${seq ?? 0}`;
 }
+
+/** The parts of a cursor. @param {string} cursor */
+const epochOf = (cursor) => cursor.split("-")[0];
+const seqOf = (/** @type {string} */ cursor) => Number(cursor.split("-")[1]);

@@ -29,10 +29,19 @@ function askForToken() {
   input.focus();
 }
 
+/** An address may be mistyped. @param {string} name */
+function decoded(name) {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
 async function start() {
   takeToken();
   const session = /\/s\/([^/]+)$/.exec(location.pathname)?.[1];
-  const page = session === undefined ? new BoardPage() : new SessionPage(decodeURIComponent(session));
+  const page = session === undefined ? new BoardPage() : new SessionPage(decoded(session));
   try {
     await page.open(app);
   } catch (error) {

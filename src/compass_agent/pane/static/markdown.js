@@ -4,8 +4,9 @@ import { h, plain } from "./dom.js";
 import { outLink } from "./links.js";
 import { lexer } from "./vendor/marked.js";
 
-/** What is longer stays plain text: reading it as markdown would hold up the page. */
-export const MOST_CHARS = 200_000;
+/** What is longer, or has too many signs in long paragraphs, stays plain text: it would hold up the page. */
+const MOST_CHARS = 20_000;
+const MOST_WORK = 4e6;
 const DEEPEST = 40;
 
 /** @type {Record<string, string>} */
@@ -19,12 +20,17 @@ const textOf = (text) => plain(text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, 
  * @returns {(Node | string)[]}
  */
 export function markdown(text) {
-  if (text.length > MOST_CHARS) return [plain(text)];
   try {
-    return blocks(lexer(text), 0);
-  } catch {
-    return [plain(text)];
-  }
+    if (isLight(text)) return blocks(lexer(text), 0);
+  } catch {}
+  return [h("div", { class: "said" }, plain(text))];
+}
+
+/** The lexer looks from each sign to its paragraph's end, at worst. @param {string} text */
+export function isLight(text) {
+  if (text.length > MOST_CHARS) return false;
+  const work = (/** @type {string} */ part) => (part.length + 1000) * part.replace(/[\p{L}\d\s,]/gu, "").length;
+  return text.split("\n\n").reduce((sum, part) => sum + work(part), 0) < MOST_WORK;
 }
 
 /** @param {any[]} tokens @param {number} depth @returns {any[]} */
@@ -38,7 +44,7 @@ function block(token, depth) {
     case "def":
       return null;
     case "heading":
-      return h("p", { class: "heading", role: "heading", "aria-level": Math.min(6, token.depth + 2) }, inlines(token, depth));
+      return h("p", { class: "heading", role: "heading", "aria-level": 2 }, inlines(token, depth));
     case "paragraph":
       return h("p", {}, inlines(token, depth));
     case "code":

@@ -116,7 +116,7 @@ export class Model {
     else if (frame.reset) {
       [this.state, this.error, this.ended, this.#before] = [null, null, false, null];
     } else if (frame.seq === undefined) {
-      if (frame.state && !this.state?.endsWith("ERRORED")) this.state = frame.state;
+      if (frame.state && !/ERRORED$/.test(this.state ?? "")) this.state = frame.state;
     } else {
       if (frame.state) this.#move(frame.state);
       const failed = frame.event?.sessionError;
@@ -131,7 +131,7 @@ export class Model {
   #move(state) {
     this.state = state;
     if (/_(STARTING|WORKING)$/.test(state)) [this.error, this.#before] = [null, this.error ?? this.#before];
-    else if (state.endsWith("_ERRORED")) [this.error, this.#before] = [this.error ?? this.#before, null];
+    else if (/_ERRORED$/.test(state)) [this.error, this.#before] = [this.error ?? this.#before, null];
     else this.#before = null;
   }
 }

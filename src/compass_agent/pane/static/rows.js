@@ -30,7 +30,7 @@ export const isProblem = (item) =>
 export function makeRow(item, context) {
   const [sym, word] = markOf(item);
   const body = h("div", { class: "body" });
-  const time = item.at === undefined ? h("span", { class: "at" }) : h("time", { class: "at", datetime: new Date(item.at).toISOString(), title: local(item.at) }, clock(item.at));
+  const time = item.at === undefined ? h("span", { class: "at" }) : h("time", { class: "at", datetime: local(item.at), title: local(item.at) }, clock(item.at));
   const element = h("div", { class: `row k-${item.kind}`, tabindex: "-1" },
     time, h("span", { class: "kind" }, symbol(sym), ` ${word}`), body);
   const put = BODIES[item.kind] ?? unknown;

@@ -60,7 +60,7 @@ export class SessionPage {
     } catch (error) {
       if (error instanceof Problem && error.status === 401) throw error;
       this.#frame.show({ state: "failed", detail: String(/** @type {any} */ (error).message) });
-      if (!(error instanceof Problem) || error.status) return;
+      if (!(error instanceof Problem) || (error.status && error.status < 500)) return;
     }
     this.#link = new Link((message) => this.#onMessage(message));
     this.#link.say({ type: "watch", session: this.session, after: this.#model.cursor });
@@ -208,14 +208,18 @@ export class SessionPage {
   /** Bring the item at a place into view, and load it when it lies before the window. @param {string} place */
   async #goTo(place) {
     const [epoch, seq] = [place.slice(0, place.lastIndexOf("-")), Number(place.slice(place.lastIndexOf("-") + 1))];
-    const find = () => this.#model.items.find((i) => i.epoch === epoch && i.seq <= seq && seq <= i.lastSeq && i.seq > 0);
+    const around = () => this.#model.items.filter((i) => i.epoch === epoch && 0 < i.seq && i.seq <= seq && seq <= i.lastSeq);
+    // A call goes on while others begin.
+    const find = () => around().find((i) => i.seq === seq) ?? around()[0];
     this.#trace.pause();
     while (!find() && (await this.#loadEarlier(false)));
     this.#trace.replace(this.#model.items, true);
     const found = find();
     const own = found && (this.#trace.element(`sessionError-${place}`) ?? this.#trace.element(found.key));
-    if (own) this.#trace.goTo(own);
-    else fill(this.#frame.polite, this.#model.prev ? "That lies further back than this page reaches." : "That is not kept any more.");
+    if (own) {
+      if (!own.checkVisibility()) this.#toolbar.clear();
+      this.#trace.goTo(own);
+    } else this.#frame.tell(this.#model.prev ? "That lies further back than this page reaches." : "That is not kept any more.");
   }
 
   /** @param {string} format */
@@ -223,7 +227,7 @@ export class SessionPage {
     try {
       await download(this.session, format);
     } catch (error) {
-      fill(this.#frame.polite, String(/** @type {any} */ (error).message));
+      this.#frame.tell(String(/** @type {any} */ (error).message));
     }
   }
 }

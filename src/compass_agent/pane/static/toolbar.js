@@ -42,10 +42,19 @@ export class Toolbar {
     };
   }
 
-  /** Hide a new row that the search does not want. @param {import("./rows.js").Row} row */
+  /** Hide a row that the search does not want, now and as it changes. @param {import("./rows.js").Row} row */
   dress(row) {
-    this.#hide(row.element);
-    return row;
+    const { element, update } = row;
+    this.#hide(element);
+    return { element, update: (item) => (update(item), this.#hide(element)) };
+  }
+
+  /** Show all rows again. */
+  clear() {
+    this.#search.value = "";
+    this.#find();
+    for (const button of [this.#problems, ...this.#chips.values()])
+      if ((button === this.#problems) === (button.getAttribute("aria-pressed") === "true")) button.click();
   }
 
   /** @param {Item[]} items */

@@ -127,16 +127,20 @@ const two = (/** @type {number} */ n) => String(n).padStart(2, "0");
 
 /** The time of day, here. @param {number} ms */
 export function clock(ms) {
+  if (!inRange(ms)) return "?";
   const at = new Date(ms);
   const rest = String(at.getMilliseconds()).padStart(3, "0");
   return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${rest}`;
 }
 
-/** @param {number} ms */
-export const utc = (ms) => `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+/** Whether a date can be made of it. @param {number} ms */
+const inRange = (ms) => Math.abs(ms) <= 8.64e15;
 
 /** @param {number} ms */
-export const local = (ms) => new Date(ms).toISOString();
+export const utc = (ms) => (inRange(ms) ? `${local(ms).slice(0, 19).replace("T", " ")} UTC` : local(ms));
+
+/** @param {number} ms */
+export const local = (ms) => (inRange(ms) ? new Date(ms).toISOString() : `unknown time (${ms})`);
 
 /** @param {number} count @param {string} one @param {string} [many] */
 export const counted = (count, one, many) => `${count} ${count === 1 ? one : (many ?? `${one}s`)}`;
