@@ -213,7 +213,7 @@ def test_a_log_that_cannot_be_opened_never_reaches_the_agent(
         session.feed(message_start())
         session.feed(RATE_LIMIT)
 
-    assert session.statistics().priority.waiting == 3
+    assert session.statistics().priority.waiting == 4
     assert any("could not be opened" in record.message for record in caplog.records)
 
 
