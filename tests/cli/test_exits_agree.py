@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RECORDINGS = [run.path for run in recordings()] + sorted(COMMANDS.glob("*/*.jsonl"))
-OTHER_RELEASES = {"omp-14.9.9", "omp-18.2.3"}
+QUICK = ("abort", "err-429", "err-stall", "quota", "retry")
+"""How the names of those begin that are tried in short tests, too."""
 
 
 def exits(path: Path, tmp_path: Path) -> dict[str, int]:
@@ -38,7 +39,7 @@ def exits(path: Path, tmp_path: Path) -> dict[str, int]:
         pytest.param(
             path,
             id="/".join(path.parts[-2:]),
-            marks=[pytest.mark.slow] if path.parent.name in OTHER_RELEASES else [],
+            marks=[pytest.mark.slow] if not path.name.startswith(QUICK) else [],
         )
         for path in RECORDINGS
     ],

@@ -39,7 +39,7 @@ globalThis.requestAnimationFrame = (run) => frame((at) => {
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def large() -> Generator[tuple[Site, Pen]]:
     """A server with a session of many frames, whose writer goes on."""
     with short_folder() as folder, serving_site(folder) as site:

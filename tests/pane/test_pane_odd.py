@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
 from compass_agent.frames import AgentSessionState
@@ -81,6 +82,7 @@ def test_a_time_that_no_calendar_has_is_told_as_a_number(tabs: Tabs, site: Site)
     expect(page.locator("tr[data-session=odd-time]")).to_contain_text("boom")
 
 
+@pytest.mark.slow
 def test_no_message_holds_up_the_page(tabs: Tabs, site: Site) -> None:
     page = tabs.open(site.page())
     slowest: tuple[int, str, int] = page.evaluate(SLOWEST)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
 from commands import compass
@@ -106,6 +107,7 @@ def test_a_run_shows_text_tools_diffs_plan_and_what_was_put_in(tabs: Tabs, site:
     expect(thought.locator(".md")).to_contain_text("so a slow machine makes it fail")
 
 
+@pytest.mark.slow
 def test_a_frame_can_be_looked_at_and_a_link_leads_to_it(tabs: Tabs, site: Site) -> None:
     context = tabs.context(permissions=["clipboard-read", "clipboard-write"])
     page = context.new_page()
@@ -130,6 +132,7 @@ def test_a_frame_can_be_looked_at_and_a_link_leads_to_it(tabs: Tabs, site: Site)
     expect(other.get_by_role("button", name="Paused")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_rows_can_be_filtered_and_searched(tabs: Tabs, site: Site) -> None:
     page = tabs.open(site.page("/s/s-run"))
     rows = page.locator(".row:visible")
@@ -146,6 +149,7 @@ def test_rows_can_be_filtered_and_searched(tabs: Tabs, site: Site) -> None:
     expect(rows).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_keys_lead_through_the_rows_and_can_be_turned_off(tabs: Tabs, site: Site) -> None:
     page = tabs.open(site.page("/s/s-429"))
     expect(page.locator(".card.error")).to_be_visible()
@@ -164,6 +168,7 @@ def test_keys_lead_through_the_rows_and_can_be_turned_off(tabs: Tabs, site: Site
     assert page.locator("html").get_attribute("data-theme") == "light"
 
 
+@pytest.mark.slow
 def test_a_session_can_be_taken_along(tabs: Tabs, site: Site) -> None:
     page = tabs.open(site.page("/s/s-429"))
     page.locator("summary", has_text="Export").click()
@@ -173,6 +178,7 @@ def test_a_session_can_be_taken_along(tabs: Tabs, site: Site) -> None:
     assert "req_011CUx" in download.value.path().read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_without_the_token_the_page_asks_for_it(tabs: Tabs, site: Site) -> None:
     page = tabs.open(f"{site.base}/s/s-429")
     page.get_by_label("Token").fill(TOKEN)
@@ -183,6 +189,7 @@ def test_without_the_token_the_page_asks_for_it(tabs: Tabs, site: Site) -> None:
     tabs.errors.clear()
 
 
+@pytest.mark.slow
 def test_a_phone_shows_one_column_and_nothing_beside_it(tabs: Tabs, site: Site) -> None:
     for path, shown in (("/", "tbody tr"), ("/s/s-429", ".card.error"), ("/s/s-run", ".diff")):
         page = tabs.open(site.page(path), width=360, height=740)
@@ -208,12 +215,14 @@ def test_the_recorded_failure_of_a_real_agent_is_explained(tabs: Tabs, site: Sit
     expect(page.locator(".card.error")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_state_that_is_told_again_is_shown_once(tabs: Tabs, site: Site) -> None:
     page = tabs.open(site.page("/s/s-drop"))
     expect(page.locator(".conn")).to_have_text("● Live")
     expect(page.locator(".k-state", has_text="Disconnected")).to_have_count(1)
 
 
+@pytest.mark.slow
 def test_a_kind_that_is_not_known_is_shown(tabs: Tabs, site: Site) -> None:
     pen = Pen(site.log, "odd")
     frame = SessionFrame.FromString(b"\x12\x06\x0a\x011\xf2\x07\x00")
@@ -224,6 +233,7 @@ def test_a_kind_that_is_not_known_is_shown(tabs: Tabs, site: Site) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_search_sees_what_rows_become_and_a_link_leads_to_a_row_that_was_hidden(
     tabs: Tabs, site: Site
 ) -> None:
@@ -253,6 +263,7 @@ def test_a_search_sees_what_rows_become_and_a_link_leads_to_a_row_that_was_hidde
     expect(page.locator(".told")).to_be_in_viewport()
 
 
+@pytest.mark.slow
 def test_that_only_problems_are_shown_is_told_without_colour(tabs: Tabs, site: Site) -> None:
     page = tabs.open(site.page("/s/s-429"))
     button = page.get_by_role("button", name="Only problems")
@@ -267,6 +278,7 @@ def busy(route: Route) -> None:
     route.fulfill(status=503, json={"detail": "soon"})
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_ready_is_asked_again(tabs: Tabs, site: Site) -> None:
     for path, there in (("/s/s-429", ".card.error"), ("/", "tbody tr")):
         page = tabs.context().new_page()
@@ -277,6 +289,7 @@ def test_a_server_that_is_not_ready_is_asked_again(tabs: Tabs, site: Site) -> No
     tabs.errors.clear()
 
 
+@pytest.mark.slow
 def test_an_address_that_is_no_name_is_answered_in_words(tabs: Tabs, site: Site) -> None:
     page = tabs.open(site.page("/s/s-429"))
     page.goto(f"{site.base}/s/%E0%A4%A")

@@ -45,6 +45,7 @@ def test_the_stream_goes_on_where_the_tab_that_is_behind_stands(tabs: Tabs, site
     assert page.evaluate(ASKED, [f"{epoch}-5", f"{'2' * 16}-3"]) == f"?s=s%40{epoch}-5"
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("G-PANE-1")
 def test_a_tab_that_saw_one_run_end_gets_all_of_the_next_when_another_tab_opens(
     tabs: Tabs, site: Site
