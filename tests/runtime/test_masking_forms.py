@@ -7,6 +7,7 @@ import html
 import json
 import logging
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -41,7 +42,7 @@ PIECES = ("Tr0ub", "dor&amp;", "dor%26", "wörd", "VHIwdWI0", "b2I6VHIw", "UcjB1
 def stored_in(tmp_path: Path, url: str) -> str:
     """Return all that is stored, frames and what stands beside them."""
     frames = "".join(str(frame) for frame in frames_in(url, "s1"))
-    with sqlite3.connect(tmp_path / "log.db") as db:
+    with closing(sqlite3.connect(tmp_path / "log.db")) as db:
         beside = str(db.execute("select * from epochs").fetchall())
     return frames + beside
 
