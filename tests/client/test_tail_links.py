@@ -88,6 +88,7 @@ async def test_what_on_link_raises_loses_nothing(place: Path, bad: LinkStatus) -
     await stored(log, batch(2, trace=[2, 3, 5], through=5), end(3, 6))
     async with running_hub(log, unix=place):
         rest_of_it = await words("end 6 4")
+        await reading.aclose()
     assert rest_of_it == ["t2", "t3", "gap 4-4 dropped", "t5", "gap 6-6 dropped", "end 6 4"]
     assert raised == [bad]
 
