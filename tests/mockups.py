@@ -18,15 +18,25 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 
 from compass_agent.frames import (
-    AgentSessionState,
-    AgentToolCallStatus,
     FrameBuilder,
-    SessionErrorKind,
     SessionFileDiff,
-    SessionInjectionKind,
 )
 from compass_agent.log import open_log
 from compass_agent.wire import Batch, EndMark, SessionMeta
+from frame_words import (
+    ABORTED,
+    COMPLETED,
+    ERROR,
+    ERRORED,
+    FAILED,
+    FIXED,
+    LIMIT,
+    READY,
+    STEER,
+    STOPPED,
+    TEST,
+    WORKING,
+)
 from terminals import COMMAND, PATIENCE_S, environment, on_terminal
 
 if TYPE_CHECKING:
@@ -34,28 +44,9 @@ if TYPE_CHECKING:
 
 CAPTURES = Path(__file__).resolve().parents[1] / "docs" / "terminal"
 
-WORKING = AgentSessionState.AGENT_SESSION_STATE_WORKING
-READY = AgentSessionState.AGENT_SESSION_STATE_READY
-ERRORED = AgentSessionState.AGENT_SESSION_STATE_ERRORED
-STOPPED = AgentSessionState.AGENT_SESSION_STATE_STOPPED
-COMPLETED = AgentToolCallStatus.AGENT_TOOL_CALL_STATUS_COMPLETED
-FAILED = AgentToolCallStatus.AGENT_TOOL_CALL_STATUS_FAILED
-ERROR = SessionErrorKind.SESSION_ERROR_KIND_ERROR
-ABORTED = SessionErrorKind.SESSION_ERROR_KIND_ABORTED
-STEER = SessionInjectionKind.SESSION_INJECTION_KIND_STEER
 
 _START_MS = 1_796_035_957_890  # 2026-11-30 10:52:37.890 UTC
 _NO_FRAME = 317
-
-_TEST = (
-    "import time\n\ndef test_retry():\n    c = Client()\n    time.sleep(3)\n    assert c.get()\n"
-)
-_FIXED = _TEST.replace("c = Client()", "clock = FakeClock()\n    c = Client(clock)").replace(
-    "time.sleep(3)", "clock.advance(3)"
-)
-_LIMIT = (
-    "This request would exceed your organization's rate limit of 40,000 output tokens per minute."
-)
 
 
 class _Clock:
@@ -73,7 +64,7 @@ def _runs() -> tuple[dict[str, list[SessionFrame | int]], dict[str, int]]:
     """Return each session's frames (a number: as many are missing), and the states they end in."""
     build = FrameBuilder(_Clock())
     read = "\n".join(f"{number:>3}  line {number} of the test" for number in range(1, 41))
-    diff = SessionFileDiff(path="tests/test_retry.py", old_text=_TEST, new_text=_FIXED)
+    diff = SessionFileDiff(path="tests/test_retry.py", old_text=TEST, new_text=FIXED)
     trace = (
         "tests/test_retry.py:6: in test_retry\n    assert c.get() == 3\nE   AssertionError: 2 != 3"
     )
@@ -101,7 +92,7 @@ def _runs() -> tuple[dict[str, list[SessionFrame | int]], dict[str, int]]:
             build.assistant_text("One more try with", "2"),
             build.session_error(
                 ERROR,
-                _LIMIT,
+                LIMIT,
                 status=429,
                 retry_after_ms=42_000,
                 code="rate_limit_error",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("LIMIT", "Pen", "write_scenes")
+__all__ = ("Pen", "write_scenes")
 
 import time
 from contextlib import contextmanager
@@ -14,42 +14,34 @@ from browsing import aside
 from compass_agent.frames import (
     AgentPlanEntryStatus,
     AgentSessionState,
-    AgentToolCallStatus,
     FrameBuilder,
-    SessionErrorKind,
     SessionFileDiff,
-    SessionInjectionKind,
 )
 from compass_agent.log import open_log
 from compass_agent.wire import Batch, EndMark, SessionMeta
+from frame_words import (
+    ABORTED,
+    COMPLETED,
+    ERROR,
+    ERRORED,
+    FAILED,
+    FIXED,
+    LIMIT,
+    READY,
+    STEER,
+    TEST,
+    WORKING,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable
 
     from compass_agent.frames import SessionFrame
 
-WORKING = AgentSessionState.AGENT_SESSION_STATE_WORKING
-READY = AgentSessionState.AGENT_SESSION_STATE_READY
-ERRORED = AgentSessionState.AGENT_SESSION_STATE_ERRORED
-STOPPED = AgentSessionState.AGENT_SESSION_STATE_STOPPED
-COMPLETED = AgentToolCallStatus.AGENT_TOOL_CALL_STATUS_COMPLETED
-FAILED = AgentToolCallStatus.AGENT_TOOL_CALL_STATUS_FAILED
-ERROR = SessionErrorKind.SESSION_ERROR_KIND_ERROR
-ABORTED = SessionErrorKind.SESSION_ERROR_KIND_ABORTED
-STEER = SessionInjectionKind.SESSION_INJECTION_KIND_STEER
 DONE = AgentPlanEntryStatus.AGENT_PLAN_ENTRY_STATUS_COMPLETED
 ACTIVE = AgentPlanEntryStatus.AGENT_PLAN_ENTRY_STATUS_IN_PROGRESS
 
-LIMIT = (
-    "This request would exceed your organization's rate limit of 40,000 output tokens per minute."
-)
 _LONG_S = 3600
-_TEST = (
-    "import time\n\ndef test_retry():\n    c = Client()\n    time.sleep(3)\n    assert c.get()\n"
-)
-_FIXED = _TEST.replace("c = Client()", "clock = FakeClock()\n    c = Client(clock)").replace(
-    "time.sleep(3)", "clock.advance(3)"
-)
 
 
 class Pen:
@@ -149,7 +141,7 @@ def write_scenes(url: str) -> None:
 def _write_run(url: str) -> None:
     pen = Pen(url, "s-run", "Fix the flaky retry test")
     read = "\n".join(f"{number:>3}  line {number} of the test" for number in range(1, 41))
-    diff = SessionFileDiff(path="tests/test_retry.py", old_text=_TEST, new_text=_FIXED)
+    diff = SessionFileDiff(path="tests/test_retry.py", old_text=TEST, new_text=FIXED)
     with pen.at(-14_000) as build:
         first = [
             build.lifecycle(WORKING),

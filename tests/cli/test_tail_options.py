@@ -11,12 +11,10 @@ import pytest
 from compass_agent.cli import main
 from compass_agent.frames import (
     AgentPlanEntryStatus,
-    AgentSessionState,
-    AgentToolCallStatus,
     FrameBuilder,
-    SessionErrorKind,
     SessionFileDiff,
 )
+from frame_words import ABORTED, COMPLETED, ERROR, ERRORED, FAILED, READY, STOPPED, WORKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,14 +24,6 @@ if TYPE_CHECKING:
     Record = Callable[[str, Sequence[SessionFrame], int | None], str]
     Capture = pytest.CaptureFixture[str]
 
-WORKING = AgentSessionState.AGENT_SESSION_STATE_WORKING
-READY = AgentSessionState.AGENT_SESSION_STATE_READY
-ERRORED = AgentSessionState.AGENT_SESSION_STATE_ERRORED
-STOPPED = AgentSessionState.AGENT_SESSION_STATE_STOPPED
-COMPLETED = AgentToolCallStatus.AGENT_TOOL_CALL_STATUS_COMPLETED
-FAILED = AgentToolCallStatus.AGENT_TOOL_CALL_STATUS_FAILED
-ERROR = SessionErrorKind.SESSION_ERROR_KIND_ERROR
-ABORTED = SessionErrorKind.SESSION_ERROR_KIND_ABORTED
 
 _now_ms = iter(range(1_700_000_000_000, 1_800_000_000_000, 60_250))
 build = FrameBuilder(lambda: next(_now_ms))

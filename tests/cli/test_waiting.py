@@ -14,11 +14,10 @@ import pytest
 from compass_agent import open_session
 from compass_agent.cli import main
 from compass_agent.frames import (
-    AgentSessionState,
     FrameBuilder,
-    SessionErrorKind,
     SessionFrame,
 )
+from frame_words import ERROR, ERRORED, READY, STOPPED, WORKING
 from terminals import COMMAND, PATIENCE_S, Terminal, environment
 
 if TYPE_CHECKING:
@@ -29,11 +28,6 @@ if TYPE_CHECKING:
     Record = Callable[[str, Sequence[SessionFrame], int | None], str]
     Capture = pytest.CaptureFixture[str]
 
-WORKING = AgentSessionState.AGENT_SESSION_STATE_WORKING
-READY = AgentSessionState.AGENT_SESSION_STATE_READY
-ERRORED = AgentSessionState.AGENT_SESSION_STATE_ERRORED
-STOPPED = AgentSessionState.AGENT_SESSION_STATE_STOPPED
-ERROR = SessionErrorKind.SESSION_ERROR_KIND_ERROR
 
 build = FrameBuilder(lambda: time.time_ns() // 1_000_000)
 START = {"type": "agent_start"}

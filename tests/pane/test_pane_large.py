@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
+from frame_words import COMPLETED, WORKING
 from hubs import short_folder
-from pane_scenes import COMPLETED, WORKING, Pen
+from pane_scenes import Pen
 from pane_sites import serving_site
 
 if TYPE_CHECKING:

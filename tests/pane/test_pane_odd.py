@@ -8,7 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from compass_agent.frames import AgentSessionState
-from pane_scenes import ERROR, WORKING, Pen
+from frame_words import ERROR, WORKING
+from pane_scenes import Pen
 
 # How long the slowest of these takes to read and make, as the best of three tries.
 SLOWEST = """async () => {

@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 
 from commands import compass
 from compass_agent.frames import SessionFrame
-from pane_scenes import COMPLETED, LIMIT, WORKING, Pen
+from frame_words import COMPLETED, LIMIT, WORKING
+from pane_scenes import Pen
 from pane_sites import TOKEN
 from recordings import DATA
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 from playwright.sync_api import expect
 
+from frame_words import ERROR
 from hostile import frames_with
-from pane_scenes import ERROR, Pen
+from pane_scenes import Pen
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
+from frame_words import ABORTED, ERROR, ERRORED, READY, STOPPED, WORKING
 from hubs import short_folder
-from pane_scenes import ABORTED, ERROR, ERRORED, READY, STOPPED, WORKING, Pen
+from pane_scenes import Pen
 from pane_sites import TOKEN, serving_site
 
 if TYPE_CHECKING:

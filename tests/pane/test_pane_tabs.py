@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from pane_scenes import ERROR, ERRORED, STOPPED, WORKING, Pen
+from frame_words import ERROR, ERRORED, STOPPED, WORKING
+from pane_scenes import Pen
 
 if TYPE_CHECKING:
     from browsing import Tabs
