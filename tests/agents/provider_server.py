@@ -21,12 +21,13 @@ import select
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, ClassVar
 
 from provider_words import Chat, Responses
 
 from clis.dialects import RETRY_AFTER, TEXT, Anthropic, Dialect, Gemini, Json
+from clis.json_answers import JsonAnswers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,31 +82,21 @@ class Provider:
         self._server.server_close()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(JsonAnswers):
     provider: ClassVar[Provider]
 
     def handle(self) -> None:
         with suppress(ConnectionResetError):  # the client hung up between two requests
             super().handle()
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        """Say nothing."""
-
-    def do_GET(self) -> None:
-        self._answer(200, {"data": [], "models": []})
-
-    def do_HEAD(self) -> None:
-        self._answer(200, {})
-
-    def do_POST(self) -> None:
+    def post(self) -> None:
         try:
             self._post()
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
 
     def _post(self) -> None:
-        body = self._body()
+        body = self.body()
         _, scene, *rest = self.path.split("?")[0].split("/")
         path = "/".join(rest)
         self.provider.hits.append((scene, path, body))
@@ -113,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
             on_request()
         kind = _dialect(path)
         if kind is None:
-            return self._answer(200, {"input_tokens": 1, "totalTokens": 1})
+            return self.answer(200, {"input_tokens": 1, "totalTokens": 1})
         if scene in _REFUSALS:
             return self._refuse(int(scene), kind)
         has_result = any(result in json.dumps(body) for result in _RESULTS)
@@ -158,33 +149,12 @@ class _Handler(BaseHTTPRequestHandler):
             if select.select([self.connection], [], [], _LOOK_S)[0]:
                 return
 
-    def _body(self) -> Json:
-        data = self.rfile.read(int(self.headers.get("content-length") or 0))
-        if self.headers.get("transfer-encoding") == "chunked":
-            while size := int(self.rfile.readline(), 16):
-                data += self.rfile.read(size)
-                self.rfile.readline()
-            self.rfile.readline()
-        try:
-            return json.loads(data)
-        except ValueError:
-            return {}
-
-    def _answer(self, status: int, body: Json, headers: Json | None = None) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in {"content-type": "application/json", **(headers or {})}.items():
-            self.send_header(name, value)
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
     def _refuse(self, status: int, dialect: type[Dialect]) -> None:
         text = _REFUSALS[str(status)]
         headers = {"request-id": f"req_{status}", "x-request-id": f"req_{status}"}
         if status == 429:
             headers["retry-after"] = RETRY_AFTER
-        self._answer(status, dialect.refusal(status, text), headers)
+        self.answer(status, dialect.refusal(status, text), headers)
 
     def chunk(self, data: bytes) -> None:
         """Send one chunk; an empty one ends the answer."""

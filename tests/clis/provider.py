@@ -11,10 +11,11 @@ __all__ = ("SCENES", "Provider")
 import json
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, ClassVar
 
 from dialects import RETRY_AFTER, TEXT, Anthropic, Dialect, Gemini, Json, OpenAI
+from json_answers import JsonAnswers
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -63,61 +64,28 @@ class Provider:
         self._server.server_close()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+class _Handler(JsonAnswers):
     provider: ClassVar[Provider]
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name there
-        """Say nothing."""
-
-    def do_GET(self) -> None:
-        self._answer(200, {"data": [], "models": []})
-
-    def do_HEAD(self) -> None:
-        self._answer(200, {})
-
-    def do_POST(self) -> None:
-        body = self._body()
+    def post(self) -> None:
+        body = self.body()
         _, scene, *rest = self.path.split("?")[0].split("/")
         path = "/".join(rest)
         self.provider.hits.append((scene, path, body))
         dialect = _dialect(path)
         if dialect is None:
-            self._answer(200, {"input_tokens": 1, "totalTokens": 1})
+            self.answer(200, {"input_tokens": 1, "totalTokens": 1})
         elif scene in _REFUSALS:
             self._refuse(int(scene), dialect)
         else:
             self._play(scene, dialect(self, body), body)
-
-    def _body(self) -> Json:
-        if self.headers.get("transfer-encoding") != "chunked":
-            data = self.rfile.read(int(self.headers.get("content-length") or 0))
-        else:
-            data = b""
-            while size := int(self.rfile.readline(), 16):
-                data += self.rfile.read(size)
-                self.rfile.readline()
-            self.rfile.readline()
-        try:
-            return json.loads(data)
-        except ValueError:
-            return {}
-
-    def _answer(self, status: int, body: Json, headers: Json | None = None) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in {"content-type": "application/json", **(headers or {})}.items():
-            self.send_header(name, value)
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
 
     def _refuse(self, status: int, dialect: type[Dialect]) -> None:
         text = _REFUSALS[str(status)]
         headers = {"request-id": f"req_{status}", "x-request-id": f"req_{status}"}
         if status == 429:
             headers["retry-after"] = RETRY_AFTER
-        self._answer(status, dialect.refusal(status, text), headers)
+        self.answer(status, dialect.refusal(status, text), headers)
 
     def _play(self, scene: str, dialect: Dialect, body: Json) -> None:
         self.send_response(200)
