@@ -7,7 +7,6 @@ from __future__ import annotations
 
 __all__ = ("Adapter", "events")
 
-from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from compass_agent.adapters.fields import (
@@ -20,8 +19,7 @@ from compass_agent.adapters.fields import (
     text,
 )
 from compass_agent.adapters.objects import title_of
-from compass_agent.adapters.sdk_run import SdkRun
-from compass_agent.adapters.sources import items_of
+from compass_agent.adapters.sdk_stream import StreamRun, run_events
 from compass_agent.errors.foreign import class_names, own_text
 from compass_agent.errors.shapes import is_object
 from compass_agent.events.classes import Failure, InnerEvent, MessageStarted, Noticed, ToolUpdated
@@ -48,7 +46,7 @@ _HANDED_OVER = "Handed over to the host"
 _ENVELOPE = frozenset({"event_kind", "name", "tool_call_id", "tool_name"})
 
 
-class Adapter(SdkRun):
+class Adapter(StreamRun):
     """Turns the events of one run into inner events. Never raises.
 
     Args:
@@ -151,7 +149,7 @@ class Adapter(SdkRun):
         said = f"{name}: {readable_text(told)}" if told else name
         return [ToolUpdated(call, said)] if call in self._tools else [Noticed(said)]
 
-    def stopped(self, error: BaseException) -> list[InnerEvent]:
+    def fail(self, error: Exception) -> list[InnerEvent]:
         """Return the events of a run that its own host cancelled; none when `error` is no such."""
         names = class_names(error)
         # A run's own time limit is a cancellation, too, but nobody asked for that one.
@@ -166,8 +164,8 @@ def _prompt_of(item: object) -> str:
     return "\n".join(readable_text(plain(content)) for content in found)
 
 
-async def events(source: Source, secrets: Iterable[str] = ()) -> AsyncGenerator[InnerEvent, None]:
-    """Yield the events of a run, as they come.
+def events(source: Source, secrets: Iterable[str] = ()) -> AsyncGenerator[InnerEvent, None]:
+    """Return the events of a run, as they come.
 
     Args:
         source: What `agent.run_stream_events(…)` gives, entered or not, or any other stream of the
@@ -177,15 +175,4 @@ async def events(source: Source, secrets: Iterable[str] = ()) -> AsyncGenerator[
     Raises:
         BaseException: What the run raises, the same object.
     """
-    adapter = Adapter(secrets)
-    for event in adapter.begin():
-        yield event
-    try:
-        async with aclosing(items_of(source)) as items:
-            async for item in items:
-                for event in adapter.feed(item):
-                    yield event
-    except Exception as error:
-        for event in adapter.stopped(error):
-            yield event
-        raise
+    return run_events(Adapter(secrets), source)
