@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -138,7 +136,7 @@ async def test_a_kill_in_the_middle_leaves_the_older_file_whole(older: Path) -> 
     process = started(OPENS_AND_HANGS, older)
     assert process.stdout is not None
     assert process.stdout.readline() == "in the middle\n"
-    os.kill(process.pid, signal.SIGKILL)
+    process.kill()
     process.communicate()
     assert (version(older), tables(older)) == ((2, 0), before)
     log = SqliteLog(older)
