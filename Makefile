@@ -14,7 +14,7 @@ EXTRAS_langgraph := --group agents-langgraph
 SPHINX := --quiet --fail-on-warning --keep-going --nitpicky -c docs -d build/doctrees
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run demo demo-cluster test test-all test-agents bench bench-page check docs lint types imports ledger vendored proto-gen proto-check proto-lint fmt lock lock-agents clean
+.PHONY: help setup setup-run demo demo-cluster test test-all test-slow test-agents bench bench-page check docs lint types imports ledger vendored proto-gen proto-check proto-lint fmt lock lock-agents clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,8 +43,10 @@ demo-cluster: $(VENV)/dev.stamp ## Kill the leader of three servers and a hub wh
 test: $(VENV)/dev.stamp ## Run the tests
 	$(BIN)/python -m pytest -n $(TEST_WORKERS)
 
-test-all: $(VENV)/dev.stamp ## Run all tests, the long ones too
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) -m "" --timeout 900
+test-all: test test-slow ## Run all tests, the long ones too
+
+test-slow: $(VENV)/dev.stamp ## Run the long tests: large, many kills, many readers
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) -m slow --timeout 900
 
 .PRECIOUS: $(VENV)-agents/%/stamp
 $(VENV)-agents/%/stamp: tests/agents/requirements/%.txt

@@ -30,7 +30,13 @@ def kept(name: str) -> str:
 
 
 @pytest.mark.requirement("G-TERM-1")
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in {"colour", "pipe"} else pytest.mark.slow)
+        for name in FORMS
+    ],
+)
 def test_a_session_is_printed_as_its_capture_has_it(name: str, recorded: str) -> None:
     assert capture(FORMS[name], recorded) == kept(name)
 

@@ -83,7 +83,9 @@ async def test_paging_forwards_and_backwards_reads_every_entry_once(limit: int) 
         assert sum(page.missing for page in pages) == 13
 
 
-@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize(
+    "limit", [pytest.param(1, marks=pytest.mark.slow), *(limit for limit in LIMITS if limit > 1)]
+)
 async def test_from_any_page_the_rest_is_read_both_ways(limit: int) -> None:
     log = await with_gaps()
     everything = await all_of(log)
