@@ -144,6 +144,10 @@ class Session:
         # that raises (Ctrl-C) would leave the lock held for ever.
         with self._lock:
             try:
+                data = None if self._masks else self._mapper.encoded_delta(event)
+                if data is not None:
+                    self._sink.emit_trace(data)
+                    return
                 for masked in self._masker.feed(event) if self._masks else (event,):
                     self._emit(self._mapper.map(masked))
             except Exception as error:  # noqa: BLE001 - nothing may reach the agent
