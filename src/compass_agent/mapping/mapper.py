@@ -30,6 +30,8 @@ _logger = logging.getLogger("compass_agent.mapping")
 # So many types are counted by name; an agent that makes up types must not eat memory.
 _COUNTED_TYPES = 1_000
 _OBJECT: type[Any] = dict
+# `type` alone would be of an unknown type for what is of any.
+_class_of: Callable[[object], object] = type
 _EVENT_CLASSES = frozenset[object](get_args(InnerEvent))
 
 
@@ -102,7 +104,7 @@ class EventMapper:
             None: it is something else, which nothing was done for yet. Nothing raises.
         """
         try:
-            kind = type(event)
+            kind = _class_of(event)
             if kind is TextDelta:
                 text, step = event.text, "text_delta"
             elif kind is ThinkingDelta:
