@@ -30,13 +30,14 @@ _BUSY = "The limit is one of wall time, so that a busy machine misses it by itse
 NOTES = {
     "feed of a text delta": Note(
         "the same message built, serialised and kept, by hand",
-        "A third is building and serialising, as in the floor; more than a third the sink, which"
-        " gives places, keeps lanes and counts under its lock; the rest mapper and session.",
+        "Three tenths are filling in and serialising, in a frame that is used again; a sixth the"
+        " sink, which gives places, keeps lanes and counts; a sixth its lock and the session's, which"
+        " a signal handler may enter again; a tenth each the time, and seeing that it is a delta.",
     ),
     "emit of a ready frame": Note(
         "serialising the frame, and a bounded deque behind a lock",
-        "Which lane a frame takes, its place, both lanes' bounds and the counters are kept exact,"
-        " under a lock that a signal handler may enter again.",
+        "Three tenths ask the message which lane it takes; place, bounds and counters are kept"
+        " exact, under a lock that a signal handler may enter again.",
     ),
     "hub to reader, unix": Note(_SOCKET),
     "hub to reader, TCP": Note(_SOCKET),
