@@ -31,8 +31,8 @@ NOTES = {
     "feed of a text delta": Note(
         "the same message built, serialised and kept, by hand",
         "Three tenths are filling in and serialising, in a frame that is used again; a sixth the"
-        " sink, which gives places, keeps lanes and counts; a sixth its lock and the session's, which"
-        " a signal handler may enter again; a tenth each the time, and seeing that it is a delta.",
+        " sink, which gives places, keeps lanes and counts; a sixth two locks, which may be entered"
+        " again by a signal handler; a tenth each the time, and seeing that it is a delta.",
     ),
     "emit of a ready frame": Note(
         "serialising the frame, and a bounded deque behind a lock",
