@@ -61,7 +61,7 @@ class Demo:
         near, far = (f"unix:{socket}" for socket in self._sockets)
         self._ways = [(near, far) if number % 2 else (far, near) for number in range(len(AGENTS))]
         self._news = anyio.Event()
-        self._messages = dict.fromkeys((*AGENTS, TAIL), 0)
+        self._messages: dict[str, int] = dict.fromkeys((*AGENTS, TAIL), 0)
         # Each is read at the hub that its agent does not publish to.
         self._readers = [
             HubReader(there, session, others=[here], progress=self._noting(session))
@@ -76,6 +76,7 @@ class Demo:
             say("Four agents publish to two hubs; each is read at the other one")
             agents = self._agents(stack)
             tail = self._tail(stack)
+            told: list[int] = []
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._show, tail)
                 for reader in self._readers:

@@ -105,8 +105,8 @@ async def open_keeping(url: str | None) -> AsyncGenerator[SessionLog]:
         await log.aclose()
 
 
-def open_told(url: str | None) -> SessionLog:
-    """Open the log at `url`; a file that another version made is told as such.
+def open_told(url: str | None, *, one_loop: bool = False) -> SessionLog:
+    """Open the log at `url`, as `open_log` does; a file that another version made is told as such.
 
     Raises:
         OperationError: As `open_log` does.
@@ -115,7 +115,7 @@ def open_told(url: str | None) -> SessionLog:
     from compass_agent.log import open_log  # noqa: PLC0415 - dear to import
 
     try:
-        return open_log(url)
+        return open_log(url, one_loop=one_loop)
     except OperationError as error:
         reason = why_refused(error)
         if reason is not None:
