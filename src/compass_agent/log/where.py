@@ -72,8 +72,8 @@ def open_log(
         durability: Of an SQLite file: whether an answer waits for the disk (`"full"`).
         retention: What is kept; None: what `Retention()` says. It holds for what this log does:
             others who have the same file open go by theirs.
-        one_loop: All calls come from one asyncio loop, which runs until the log was closed. A log on
-            NATS then needs no thread of its own, and takes more; the others do as ever.
+        one_loop: All calls come from one asyncio loop, which runs until the log was closed. A log
+            on NATS then needs no thread of its own, and takes more; the others do as ever.
 
     Raises:
         OperationError: `unsupported_input`: no such kind of log in this version, a hub (which is

@@ -119,19 +119,18 @@ class LoopThread:
         with self._lock:
             if self._closed:
                 raise OperationError(ErrorCode.UNAVAILABLE)
-            if self._loop is None and self._one_loop and (here := _running()) is not None:
-                self._loop = here
-                self._context = copy_context()
-                self._begin(self._always)
-            elif self._loop is None:
-                self._running = start_blocking_portal("asyncio")
-                portal = self._running.__enter__()
-                # Not the caller's: in that, anyio would take the caller's loop for the running one.
-                self._context = portal.call(copy_context)
-                self._loop = portal.call(asyncio.get_running_loop)
+            if self._loop is None:
+                here = _running() if self._one_loop else None
+                self._loop = here or self._start_thread()
                 self._loop.call_soon_threadsafe(self._begin, self._always, context=self._context)
-            assert self._loop is not None
             return self._loop
+
+    def _start_thread(self) -> asyncio.AbstractEventLoop:
+        self._running = start_blocking_portal("asyncio")
+        portal = self._running.__enter__()
+        # Not the caller's: in that, anyio would take the caller's loop for the running one.
+        self._context = portal.call(copy_context)
+        return portal.call(asyncio.get_running_loop)
 
     def _begin(self, make: Callable[..., Coroutine[object, object, None]], *args: object) -> None:
         task = asyncio.get_running_loop().create_task(make(*args))
