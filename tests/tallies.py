@@ -96,6 +96,7 @@ class HubReader:
         tally: What it was told.
         calls: How many calls it made.
         moves: How often it went from one hub to another in the middle of the session.
+        at: The hub that it reads at now.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class HubReader:
     ) -> None:
         self.tally = Tally()
         self.calls = self.moves = 0
+        self.at = target
         self._targets = (target, *others)
         self._progress = progress
         self._request: dict[str, Any] = {"session_id": session, "max_batch": max_batch}
@@ -116,6 +118,7 @@ class HubReader:
     async def read(self, *, leave_after: int) -> None:
         """Read to the end of the session, with a new call after so many messages, or a break."""
         for target in cycle(self._targets):
+            self.at = target
             async with aio.insecure_channel(target, options=_OPTIONS) as channel:
                 ask: aio.UnaryStreamMultiCallable[bytes, bytes] = channel.unary_stream(
                     "/{}/{}".format(*SUBSCRIBE)
