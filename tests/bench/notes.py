@@ -21,8 +21,8 @@ class Note(NamedTuple):
 
 _BARE = "a publisher of as many bytes to the same server, which waits for each answer"
 _PACKED = (
-    "On top of the round trip a record is checked, counted and packed, about 0.2 ms, and one of 16"
-    " with 256 frames is two."
+    "A record costs about 0.2 ms of checking, counting and packing on top of its round trip; and of"
+    " those with 256 frames one in 16 is two."
 )
 _SOCKET = "frames with their length before them, 64 a write, over a plain socket of that kind"
 _RELAY = "a process that relays frames between two such sockets and inserts them on the way"
