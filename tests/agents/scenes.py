@@ -12,6 +12,7 @@ __all__ = (
     "Agent",
     "Played",
     "Stage",
+    "check_cut_off",
     "check_failures",
     "check_stops",
     "check_table",
@@ -78,6 +79,7 @@ with capture_frames() as frames:
 print(*described(frames), sep="\\n")
 """
 _ABORTED = SessionErrorKind.SESSION_ERROR_KIND_ABORTED
+_ERROR = SessionErrorKind.SESSION_ERROR_KIND_ERROR
 
 STOPS = {
     "before the request": "ok",
@@ -96,6 +98,7 @@ SCENES = {
     "HTTP 500": ("500", ""),
     "error within the stream": ("mid", ""),
     "cut after two deltas": ("cut", ""),
+    "ended after two deltas, without an end": ("close", ""),
     "stopped while it streams": ("hold-deltas", "between deltas"),
     "stopped in a tool": ("tool", "in a tool"),
 }
@@ -272,10 +275,20 @@ async def check_failures(agent: Agent, provider: Provider) -> dict[str, Played]:
     runs = {scene: await play(agent.run, provider, scene) for scene in ("429", "500", "mid", "cut")}
     for scene, played in runs.items():
         (error,) = played.frames.errors()
-        assert error.kind == SessionErrorKind.SESSION_ERROR_KIND_ERROR, scene
+        assert error.kind == _ERROR, scene
         assert played.frames.states()[-1] == "ERRORED", scene
         assert [played.raised] == (played.stage.raised or [played.raised]), scene
     return runs
+
+
+async def check_cut_off(agent: Agent, provider: Provider) -> None:
+    """Check that an answer without its end is no success, although nothing is raised."""
+    played = await play(agent.run, provider, "close")
+    (error,) = played.frames.errors()
+    assert (error.kind, error.code) == (_ERROR, "adapter.no_terminal")
+    assert played.frames.states()[-1] == "ERRORED"
+    assert played.text() == "".join(TEXT[:2])
+    assert played.raised is None
 
 
 async def check_table(agent: Agent, provider: Provider) -> None:

@@ -84,7 +84,7 @@ class Peer:
             case "hold-connect":
                 await self._stage.stop_soon()
                 return await self.hold()
-            case "mid" | "cut" | "hold-deltas":
+            case "mid" | "cut" | "close" | "hold-deltas":
                 await self.say(TEXT[:2])
                 return await self._break_off()
             case "tool" | "hold-next":

@@ -12,6 +12,7 @@ from compass_agent.adapters.fields import arguments_of
 from compass_agent.adapters.objects import title_of
 from compass_agent.adapters.sdk_run import SdkRun
 from compass_agent.adapters.sources import items_of
+from compass_agent.adapters.telling import CUT_OFF
 from compass_agent.errors.failure import describe_failure
 from compass_agent.errors.shapes import is_object
 from compass_agent.events.classes import Failure, InnerEvent, ToolEnded
@@ -25,7 +26,6 @@ _FILTERED = "The provider's filter stopped the answer"
 _FILTERS = frozenset({"content_filter", "refusal"})
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
 _PAUSED = frozenset({"pause_turn"})
-_CUT_OFF = "The agent's stream ended in the middle of its work"
 _HANDED_OVER = "Handed over to the host"
 
 
@@ -93,7 +93,7 @@ class ProviderRun(SdkRun):
         if not self._working:
             return []
         if not self._reason:
-            return self._fail(Failure(aborted=False, message=_CUT_OFF, code="adapter.no_terminal"))
+            return self._fail(CUT_OFF)
         if self._reason in _FILTERS:
             return self._fail(Failure(aborted=False, message=_FILTERED, code=self._reason))
         if self.calls or self._reason in _PAUSED:
