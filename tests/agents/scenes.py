@@ -14,6 +14,7 @@ __all__ = (
     "Stage",
     "check_cut_off",
     "check_failures",
+    "check_left_early",
     "check_stops",
     "check_table",
     "play",
@@ -35,7 +36,7 @@ from anyio import from_thread, lowlevel
 from agent_tables import COLUMNS, cells
 from clis.dialects import TEXT
 from compass_agent import open_session
-from compass_agent.events import TextDelta, ToolEnded
+from compass_agent.events import TextDelta, ToolEnded, ToolStarted
 from compass_agent.frames import SessionErrorKind
 from compass_agent.testing import capture_frames, check_events
 from compass_agent.testing.told import Told
@@ -289,6 +290,24 @@ async def check_cut_off(agent: Agent, provider: Provider) -> None:
     assert played.frames.states()[-1] == "ERRORED"
     assert played.text() == "".join(TEXT[:2])
     assert played.raised is None
+
+
+async def check_left_early(agent: Agent, provider: Provider) -> None:
+    """Check that a host's loop that is left in a tool leaves no tool open, and no failure."""
+    told = Told()
+    with capture_frames() as frames, anyio.fail_after(_PATIENCE_S):
+        async with open_session("s1") as session:
+            stage = Stage(f"{provider.url}/tool", session, lambda: None, "in a tool")
+            async with aclosing(agent.run(stage)) as run:
+                async for event in run:
+                    session.feed(event)
+                    if isinstance(event, ToolStarted):
+                        break
+    assert [broken for frame in frames if (broken := told.take(frame))] == []
+    assert not told.open_tools
+    assert not frames.errors(), described(frames)
+    assert described(frames)[-2].endswith(" INTERRUPTED")
+    assert frames.states() == ["STARTING", "WORKING", "STOPPED"]
 
 
 async def check_table(agent: Agent, provider: Provider) -> None:

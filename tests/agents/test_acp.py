@@ -17,7 +17,17 @@ from typing import Any
 import anyio
 import pytest
 from provider_server import THOUGHT, Provider
-from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play, run_samples
+from scenes import (
+    STOPS,
+    Agent,
+    Stage,
+    check_failures,
+    check_left_early,
+    check_stops,
+    check_table,
+    play,
+    run_samples,
+)
 
 from clis.dialects import TEXT
 from compass_agent.adapters.acp import Updates
@@ -208,6 +218,10 @@ async def test_failures_are_told_once_and_handed_on(provider: Provider) -> None:
     for scene in ("429", "500", "mid"):
         assert isinstance(runs[scene].raised, acp.RequestError)
     assert isinstance(runs["cut"].raised, ConnectionError)
+
+
+async def test_a_loop_that_is_left_in_a_tool_leaves_none_open(provider: Provider) -> None:
+    await check_left_early(AGENT, provider)
 
 
 @pytest.mark.parametrize("stop_at", STOPS)

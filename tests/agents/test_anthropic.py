@@ -15,6 +15,7 @@ from scenes import (
     Stage,
     check_cut_off,
     check_failures,
+    check_left_early,
     check_stops,
     check_table,
     play,
@@ -97,6 +98,10 @@ async def test_failures_are_told_once_and_handed_on(provider: Provider) -> None:
 
 async def test_an_answer_without_its_end_is_no_success(provider: Provider) -> None:
     await check_cut_off(AGENT, provider)
+
+
+async def test_a_loop_that_is_left_in_a_tool_leaves_none_open(provider: Provider) -> None:
+    await check_left_early(AGENT, provider)
 
 
 @pytest.mark.parametrize("stop_at", STOPS)

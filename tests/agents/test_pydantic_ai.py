@@ -16,6 +16,7 @@ from scenes import (
     Stage,
     check_cut_off,
     check_failures,
+    check_left_early,
     check_stops,
     check_table,
     play,
@@ -104,6 +105,13 @@ async def test_failures_are_told_once_and_handed_on(agent: Agent, provider: Prov
 @both
 async def test_an_answer_without_its_end_is_no_success(agent: Agent, provider: Provider) -> None:
     await check_cut_off(agent, provider)
+
+
+@both
+async def test_a_loop_that_is_left_in_a_tool_leaves_none_open(
+    agent: Agent, provider: Provider
+) -> None:
+    await check_left_early(agent, provider)
 
 
 @pytest.mark.parametrize("stop_at", STOPS)
