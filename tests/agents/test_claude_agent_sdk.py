@@ -129,7 +129,7 @@ async def test_an_answer_that_was_begun_again_is_a_new_message(provider: Provide
 
 
 async def test_a_loop_that_is_left_in_a_tool_leaves_none_open(provider: Provider) -> None:
-    await check_left_early(AGENT, provider)
+    await check_left_early(CLIENT, provider)
 
 
 @pytest.mark.parametrize("stop_at", STOPS)
