@@ -24,7 +24,7 @@ _TASK = re.compile(
     rf"(?:\b(?:Task|Future) )?<(Task|Future)\b(?:[^<>]{{1,400}}|<{_INNER}>){{0,40}}>"
 )
 _TASK_NAME = re.compile(r"\bname='([^'<>]{1,100})'")
-_SCOPE = re.compile(r"\b(Cancell?ed) (?:by|via) cancel scope [0-9a-fA-F]{4,16}\b")
+_SCOPE = re.compile(r"\b(Cancel(?:l)?ed) (?:by|via) cancel scope [0-9a-fA-F]{4,16}\b")
 _BY_TASK = re.compile(r"(?<=ancelled) by (?:a (?:task|future)\b|(?:task|future) [\w.:-]{1,100})")
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,16}\b")
 
