@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterable, Awaitable, Callable, Generator
 
 # What a source may take to close once its work was stopped.
 _CLOSE_S = 2.0
@@ -83,7 +83,7 @@ class _Watch:
 
 
 @contextmanager
-def _watched(session: Driven) -> Iterator[None]:
+def _watched(session: Driven) -> Generator[None, None, None]:
     task: asyncio.Task[object] | None = None
     with suppress(RuntimeError):  # not asyncio: there, who was cancelled is cancelled again
         task = asyncio.current_task()
