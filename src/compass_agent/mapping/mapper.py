@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
 from compass_agent.events import Failure, InnerEvent, TextDelta, ThinkingDelta, Unknown, decode
-from compass_agent.frames import SessionErrorKind, SessionFrame
+from compass_agent.frames import AgentSessionState, SessionErrorKind, SessionFrame
 from compass_agent.frames.pieces import SHORT_CHARS
 from compass_agent.mapping.handlers import handle
 from compass_agent.mapping.state import MappingState
@@ -23,7 +23,7 @@ from compass_agent.mapping.told import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from compass_agent.frames import AgentSessionState, SessionError, SessionInjectionKind
+    from compass_agent.frames import SessionError, SessionInjectionKind
 
 _logger = logging.getLogger("compass_agent.mapping")
 
@@ -179,8 +179,21 @@ class EventMapper:
         self._now.stop_told = False
 
     def lifecycle(self, state: AgentSessionState.ValueType) -> list[SessionFrame]:
-        """Return the transition to `state`: one frame when the state changes, else none."""
+        """Return the transition to `state`: one frame when the state changes, else none.
+
+        STOPPED comes after the last updates of tool calls that are open.
+        """
         return self._now.to(state)
+
+    def close(self) -> list[SessionFrame]:
+        """Return the frames of the session's end: STOPPED, unless the last work failed.
+
+        Work that was left in the middle neither failed nor succeeded; its open tool calls are
+        interrupted.
+        """
+        if self._now.failed:
+            return self._now.close_tools(aborted=False)
+        return self._now.to(AgentSessionState.AGENT_SESSION_STATE_STOPPED)
 
     def notice(self, text: str, link: str | None = None) -> SessionFrame:
         """Return a line of information."""

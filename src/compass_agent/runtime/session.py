@@ -65,7 +65,7 @@ class Session:
 
     Leaving the block with an exception tells the failure (a cancellation or an interrupt: the stop)
     and lets the exception go on unchanged. Leaving it normally ends the session as STOPPED, unless
-    the last work failed: then ERRORED stays.
+    the last work failed: then ERRORED stays. Tool calls that are open then are interrupted.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a setting, by keyword
@@ -309,8 +309,7 @@ class Session:
             self._tell_exception(error)
         with self._lock:
             self._flush()
-            if not self._mapper.failed:
-                self._emit(self._mapper.lifecycle(AgentSessionState.AGENT_SESSION_STATE_STOPPED))
+            self._emit(self._mapper.close())
             self._sink.end(self._mapper.state)
 
     def _close(self) -> None:
