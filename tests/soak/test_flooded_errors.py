@@ -18,7 +18,7 @@ BATCH_S = 0.04
 def test_an_error_waits_for_one_batch_at_most_when_the_trace_lane_is_flooded(
     tmp_path: Path,
 ) -> None:
-    # What a busy machine adds comes and goes, what is ours comes each time. `make bench` has figures.
+    # What a busy machine adds comes and goes, what is ours comes each time: see `make bench`.
     late: list[float] = []
     for attempt in range(3):
         ways = measure_ways(tmp_path / f"{attempt}.db", errors=8, batch_s=BATCH_S)
