@@ -109,7 +109,8 @@ async def _run(options: argparse.Namespace) -> int:
     with anyio.open_signal_receiver(*_STOP_SIGNALS) as signals:
         async with pane, session:
             adapter = adapter_for(options.format, secrets)
-            runner = _Runner(session, adapter, tee=options.tee)
+            # What is not recorded is to be seen.
+            runner = _Runner(session, adapter, tee=options.tee or not session.enabled)
             status = await runner.run(command, signals)
     tell_outcome(options, session)
     return status
