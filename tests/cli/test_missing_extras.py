@@ -44,6 +44,7 @@ def test_nothing_is_run_or_replayed_when_the_extra_is_missing(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     made, recording = tmp_path / "made", str(DATA / "pi" / "err-429.jsonl")
+    run = ["run", "--log", url, "--", "touch", str(made)]
     for command in (run, ["replay", "--log", url, recording]):
         assert main(command) == 65
         assert f"pip install 'compass-agent[{EXTRAS[url]}]'" in capsys.readouterr().err
