@@ -32,7 +32,11 @@ class Site:
         self._folder = folder
         self._port = 0
         self._process: subprocess.Popen[str] | None = None
-        (folder / "token").write_text(TOKEN + "\n", "ascii")
+        self.change_token(TOKEN)
+
+    def change_token(self, token: str) -> None:
+        """Have the next start ask for another token; `page` keeps the first one."""
+        (self._folder / "token").write_text(token + "\n", "ascii")
 
     def start(self) -> None:
         """Serve, at the same port as before."""

@@ -12,7 +12,6 @@ from commands import compass
 from compass_agent.frames import SessionFrame
 from frame_words import COMPLETED, LIMIT, WORKING
 from pane_scenes import Pen
-from pane_sites import TOKEN
 from recordings import DATA
 
 if TYPE_CHECKING:
@@ -33,6 +32,9 @@ def test_the_board_shows_what_failed_first_and_why_in_the_row(tabs: Tabs, site: 
     failed = page.locator("tr[data-session=s-429]")
     expect(failed).to_contain_text("Rate limited · HTTP 429 Too Many Requests")
     expect(failed).to_contain_text(LIMIT)
+    expect(failed).to_contain_text(re.compile(r"retry: yes(, in \d+ s|; the waiting time has passed)"))
+    working = page.locator("tr[data-session=s-run]")
+    expect(working).to_contain_text("bash: pytest -q tests/test_retry.py")
     expect(page.locator("tr[data-session=s-empty]")).to_contain_text("reported no message")
     expect(page.locator("tr[data-session=s-abort]")).to_contain_text("Turn aborted by user (steer)")
     assert "#" not in page.url, "the token stays in the address"
@@ -177,17 +179,10 @@ def test_a_session_can_be_taken_along(tabs: Tabs, site: Site) -> None:
         page.get_by_role("button", name="jsonl").click()
     assert download.value.suggested_filename == "s-429.jsonl"
     assert "req_011CUx" in download.value.path().read_text("utf-8")
-
-
-@pytest.mark.slow
-def test_without_the_token_the_page_asks_for_it(tabs: Tabs, site: Site) -> None:
-    page = tabs.open(f"{site.base}/s/s-429")
-    page.get_by_label("Token").fill(TOKEN)
-    page.get_by_role("button", name="Open").click()
-    expect(page.locator(".card.error")).to_be_visible()
-    # That the first request was refused is all that the console has to tell.
-    assert all("401" in error for error in tabs.errors)
-    tabs.errors.clear()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="md", exact=True).click()
+    assert download.value.suggested_filename == "s-429.md"
+    assert LIMIT in download.value.path().read_text("utf-8")
 
 
 @pytest.mark.slow
@@ -273,6 +268,10 @@ def test_that_only_problems_are_shown_is_told_without_colour(tabs: Tabs, site: S
     button.click()
     expect(button).to_have_attribute("aria-pressed", "true")
     assert "✓" in button.evaluate(mark)
+    page.emulate_media(forced_colors="active")
+    edge = "() => getComputedStyle(document.querySelector('.row')).borderLeftColor"
+    ground = "() => getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(edge) == page.evaluate(ground), "every row looks like the one of a link"
 
 
 def busy(route: Route) -> None:

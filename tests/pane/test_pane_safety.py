@@ -121,6 +121,17 @@ def test_an_address_that_may_be_followed_shows_where_it_leads(tabs: Tabs, site: 
     expect(page.locator(".inert")).to_have_text("no")
 
 
+def test_a_link_of_another_site_opens_the_page(tabs: Tabs, site: Site) -> None:
+    page = tabs.context().new_page()
+    page.goto(site.page())
+    expect(page.locator("tbody tr").first).to_be_visible()
+    link = f"<a href='{site.base}/s/s-429#at-{'1' * 16}-5'>the failure</a>"
+    page.route(f"{EVIL}/", lambda route: route.fulfill(body=link, content_type="text/html"))
+    page.goto(f"{EVIL}/")
+    page.get_by_text("the failure").click()
+    expect(page.locator(".row.target .card.error")).to_be_visible()
+
+
 def test_the_policy_lets_nothing_become_markup_or_script(tabs: Tabs, site: Site) -> None:
     page = tabs.open(site.page("/s/s-run"))
     expect(page.locator(".row").first).to_be_visible()

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from frame_words import ABORTED, ERROR, ERRORED, READY, STOPPED, WORKING
 from hubs import short_folder
 from pane_scenes import Pen
-from pane_sites import TOKEN, serving_site
+from pane_sites import serving_site
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -167,13 +167,44 @@ def test_who_reads_further_up_is_left_there_and_told_what_came(tabs: Tabs, own_s
     expect(page.get_by_text("row 105", exact=True)).to_be_in_viewport()
 
 
+def test_who_moves_without_wheel_or_hand_is_left_there_and_told_of_what_can_be_seen(
+    tabs: Tabs, own_site: Site
+) -> None:
+    pen = Pen(own_site.log, "s1")
+    pen.write(pen.build.lifecycle(WORKING), *words(pen, 1, 300))
+    page = tabs.open(own_site.page("/s/s1"))
+    expect(page.get_by_text("row 300", exact=True)).to_be_in_viewport()
+    page.wait_for_function(AT_REST, polling=100)
+    # As the browser's own search does.
+    assert page.evaluate("() => window.find('row 120', false, true)")
+    expect(page.get_by_role("button", name="Paused")).to_be_visible()
+    page.get_by_role("button", name="Prompt 300").click()
+    pen.write(*words(pen, 301, 3), *[pen.build.notice("seen") for _ in range(2)])
+    expect(page.locator(".pill")).to_contain_text("2 new, jump to latest")
+    page.get_by_role("button", name="Prompt 303").click()
+    page.keyboard.press("G")
+    expect(page.get_by_text("seen").last).to_be_in_viewport()
+    page.wait_for_function(AT_REST, polling=100)
+    page.evaluate("() => document.querySelector('main').scrollBy(0, -300)")
+    expect(page.get_by_role("button", name="Paused")).to_be_visible()
+    page.keyboard.press("G")
+    page.locator("h1").click()
+    page.keyboard.press("PageUp")
+    expect(page.get_by_role("button", name="Paused")).to_be_visible()
+
+
 @pytest.mark.slow
 @pytest.mark.requirement("G-PANE-1")
-def test_twelve_tabs_share_one_stream_and_all_stay_live(tabs: Tabs, own_site: Site) -> None:
+@pytest.mark.parametrize("worker", [True, False], ids=["shared worker", "one of the tabs"])
+def test_twelve_tabs_share_one_stream_and_all_stay_live(
+    tabs: Tabs, own_site: Site, *, worker: bool
+) -> None:
     pens = [Pen(own_site.log, f"s{number}") for number in range(4)]
     for pen in pens:
         pen.write(pen.build.lifecycle(WORKING), *words(pen, 1, 2))
     context = tabs.context()
+    if not worker:
+        context.add_init_script(NO_WORKER)
     pages = [context.new_page() for _ in range(12)]
     for number, page in enumerate(pages):
         page.goto(own_site.page(f"/s/s{number % 4}"))
@@ -185,6 +216,14 @@ def test_twelve_tabs_share_one_stream_and_all_stay_live(tabs: Tabs, own_site: Si
     for page in pages:
         expect(page.locator(".k-prompt")).to_have_count(5)
         assert numbers_on(page) == [1, 2, 3, 4, 5]
+    # The first one, which has the stream where there is no worker, goes.
+    pages.pop(0).close()
+    for pen in pens:
+        pen.write(*words(pen, 6, 1))
+    for page in pages:
+        expect(page.locator(".k-prompt")).to_have_count(6)
+        assert numbers_on(page) == [1, 2, 3, 4, 5, 6]
+        expect(page.locator(".conn")).to_have_text("● Live")
 
 
 @pytest.mark.slow
@@ -206,12 +245,3 @@ def test_the_board_changes_as_sessions_do(tabs: Tabs, own_site: Site) -> None:
     expect(page.locator(".card.error .message")).to_have_text("boom")
     page.get_by_role("link", name="← Sessions").click()
     expect(page.locator("tbody tr")).to_have_count(2)
-
-
-@pytest.mark.slow
-def test_a_wrong_token_is_refused_and_can_be_given_anew(tabs: Tabs, own_site: Site) -> None:
-    page = tabs.open(f"{own_site.base}/#t=wrong")
-    page.get_by_label("Token").fill(TOKEN)
-    page.get_by_role("button", name="Open").click()
-    expect(page.locator(".note")).to_have_text("There is no session yet.")
-    tabs.errors.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,12 @@ ASKED = """async (cursors) => {
   const hub = new Hub();
   const fetched = globalThis.fetch;
   let seen;
-  globalThis.fetch = (url) => (asked.push(new URL(url).search), seen(), new Promise(() => {}));
+  globalThis.fetch = (url, options) => {
+    if (url.pathname !== "/v1/events") return fetched(url, options);
+    asked.push(url.search);
+    seen();
+    return new Promise(() => {});
+  };
   for (const after of cursors) {
     const called = new Promise((resolve) => (seen = resolve));
     const { port1, port2 } = new MessageChannel();
@@ -33,6 +39,72 @@ ASKED = """async (cursors) => {
   globalThis.fetch = fetched;
   return asked.at(-1);
 }"""
+
+# What two tabs of a session are told when its stream has these pieces; the second comes before the last.
+TOLD = """async (pieces) => {
+  const { Hub } = await import("/static/hub.js");
+  const hub = new Hub();
+  const fetched = globalThis.fetch;
+  const asked = [];
+  let write;
+  globalThis.fetch = (url, options) => {
+    if (url.pathname !== "/v1/events") return fetched(url, options);
+    asked.push(url.search);
+    const body = new TransformStream();
+    const writer = body.writable.getWriter();
+    write = (text) => writer.write(new TextEncoder().encode(text));
+    return Promise.resolve(new Response(body.readable));
+  };
+  const told = [];
+  const tab = async (after) => {
+    const { port1, port2 } = new MessageChannel();
+    hub.attach(port1);
+    port2.onmessage = ({ data }) => told.push(data.status?.state ?? "events");
+    port2.postMessage({ type: "watch", session: "s", after, token: "t" });
+    while (!told.includes("connecting")) await new Promise((resolve) => setTimeout(resolve));
+  };
+  await tab(pieces.after);
+  for (const piece of pieces.first) {
+    const before = told.length;
+    write(piece);
+    while (told.length === before || !told.slice(before).includes("events"))
+      await new Promise((resolve) => setTimeout(resolve));
+  }
+  const streams = asked.length;
+  await tab(pieces.then);
+  while (asked.length === streams) await new Promise((resolve) => setTimeout(resolve));
+  globalThis.fetch = fetched;
+  return [asked.at(-1), told];
+}"""
+
+
+def events(*parts: tuple[str, dict[str, object]]) -> str:
+    lines = (f"event: {name}\ndata: {json.dumps({'sessionId': 's', **data})}" for name, data in parts)
+    return "".join(f"{line}\n\n" for line in lines)
+
+
+@pytest.mark.requirement("G-PANE-1")
+def test_the_end_of_a_run_that_others_follow_ends_no_stream(tabs: Tabs, site: Site) -> None:
+    page = tabs.open(site.page())
+    older, newer = "1" * 16, "2" * 16
+    ended = events(("ended", {"epoch": older, "end": {"lastSeq": "5"}}))
+    begun = events(
+        ("reset", {"epoch": newer, "reset": {"reason": "NEW_EPOCH"}}),
+        ("", {"epoch": newer, "seq": "1", "event": {"notice": {}}}),
+    )
+    pieces = {"after": f"{older}-4", "first": [ended], "then": f"{older}-3"}
+    asked, told = page.evaluate(TOLD, pieces)
+    assert asked == f"?s=s%40{older}-3"
+    assert "ended" not in told
+    asked, told = page.evaluate(TOLD, {**pieces, "first": [ended, begun], "then": f"{older}-3"})
+    assert "ended" not in told
+    last = events(("end", {"epoch": older, "end": {"lastSeq": "5"}}))
+    asked, told = page.evaluate(TOLD, {**pieces, "first": [last]})
+    assert told.count("ended") == 1
+    # What is told of a failure is not yet the failure.
+    cause = events(("cause", {"epoch": older, "seq": "9"}))
+    asked, _ = page.evaluate(TOLD, {**pieces, "first": [cause], "then": f"{newer}-3"})
+    assert asked == f"?s=s%40{older}-4"
 
 
 @pytest.mark.requirement("G-PANE-1")

@@ -45,7 +45,11 @@ _AFTER_SIGN = re.compile(rb"\s*([{}])\s*|([:;,])\s+")
 _BETWEEN = re.compile(rb"\s*\n\s*")
 # There no line's end ends a statement; the libraries have texts that span lines.
 _GOES_ON = re.compile(rb"(?<=[{(\[,;])\n|\n(?=[})\]])")
-_SPACED = re.compile(rb" (=>|[=!]==|&&|\|\||\?\?) ")
+# A string, a template without another in it, a regular expression (a division has spaces), or signs.
+_PART = re.compile(
+    rb"""("(?:\\.|[^"\\])*"|`[^`]*`|/(?![ /*])(?:\[(?:\\.|[^\]\\])*\]|\\.|[^/\\\[])+/)"""
+    rb"""|[ ]*(=>|\?\?|\|\||&&|[=?:<>(){}\[\],;&|!*]|(?<!\+)\+(?!\+))[ ]*"""
+)
 
 
 class PaneFile(NamedTuple):
@@ -93,7 +97,13 @@ def _lean(source: bytes) -> bytes:
 
 def _lean_script(source: bytes) -> bytes:
     """Return a script of ours without the line ends and spaces that nothing needs."""
-    return _SPACED.sub(rb"\1", _GOES_ON.sub(b"", source))
+    lines = (_lean_line(line) for line in source.split(b"\n"))
+    return _GOES_ON.sub(b"", b"\n".join(lines))
+
+
+def _lean_line(line: bytes) -> bytes:
+    # Templates within templates stay as they are.
+    return line if line.count(b"`") > 2 else _PART.sub(lambda part: part[1] or part[2], line)
 
 
 def _lean_style(source: bytes) -> bytes:

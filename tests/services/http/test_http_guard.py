@@ -83,6 +83,33 @@ async def test_a_page_of_another_origin_is_refused_on_every_route(
         assert await status(path, {**headers, **more}) == 403
 
 
+FOLLOWED = {
+    "Sec-Fetch-Site": "cross-site",
+    "Sec-Fetch-Mode": "navigate",
+    "Sec-Fetch-Dest": "document",
+}
+
+
+@pytest.mark.requirement("G-HTTP-2")
+@pytest.mark.parametrize("path", ROUTES)
+async def test_a_link_of_another_site_leads_to_the_pages_and_to_nothing_else(path: str) -> None:
+    opens = 200 if path in {"/", "/s/s1"} else 403
+    for site in ("cross-site", "same-site"):
+        assert await status(path, {**FOLLOWED, **BEARER, "Sec-Fetch-Site": site}) == opens
+    for other in (
+        {"Sec-Fetch-Mode": "no-cors"},
+        {"Sec-Fetch-Dest": "iframe"},
+        {"Sec-Fetch-Dest": "script", "Sec-Fetch-Mode": "cors"},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+    ):
+        assert await status(path, {**FOLLOWED, **BEARER, **other}) == 403
+    app = http_app(MemoryLog(), token=TOKEN)
+    headers = {**FOLLOWED, **BEARER}
+    assert (await ask(app, path, method="POST", headers=headers)).status == 403
+    assert (await ask(app, path, headers={**FOLLOWED, "Host": "evil.example"})).status == 421
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -55,6 +55,41 @@ export function itemButtons(session, item, text) {
   return [copyButton("Copy", text), " ", copyButton("Copy link", () => linkTo(item)), " ", raw];
 }
 
+/** What can be done with a row: in the one where the pointer or the focus is, unless its card has it. */
+export class Acts {
+  /** @type {any} */
+  #bar = null;
+
+  /** @param {any} list @param {string} session */
+  constructor(list, session) {
+    this.list = list;
+    this.session = session;
+    for (const by of ["pointerover", "focusin"])
+      list.addEventListener(by, (/** @type {any} */ { target }) => this.#offer(target.closest(".row")));
+  }
+
+  keys() {
+    return { c: () => this.#press(0), l: () => this.#press(1), r: () => this.#press(2) };
+  }
+
+  /** @param {any} row */
+  #offer(row) {
+    if (!row || row.querySelector(".buttons")) return;
+    const bar = this.#bar;
+    if (bar && !bar.contains(document.activeElement) && !bar.querySelector("[open]")) bar.remove();
+    const text = () => [row.item.text ?? row.item.title, row.item.output].filter(Boolean).join("\n") || row.querySelector(".body").innerText;
+    this.#bar = h("div", { class: "buttons acts" }, itemButtons(this.session, row.item, text));
+    row.append(this.#bar);
+  }
+
+  /** @param {number} which */
+  #press(which) {
+    const row = document.activeElement?.closest(".row") ?? this.list.querySelector(".target");
+    this.#offer(row);
+    row?.querySelectorAll(".buttons > button, .raw > summary")[which]?.click();
+  }
+}
+
 /** Download a session, whole. @param {string} session @param {string} format */
 export async function download(session, format) {
   const answer = await ask(sessionPath(session, `/transcript?format=${format}`), token());

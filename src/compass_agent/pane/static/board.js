@@ -1,13 +1,14 @@
 /** The page of all sessions: what failed first, with what went wrong in the row. */
 
-import { BASE, getJson } from "./api.js";
-import { isAborted, titleOf } from "./card.js";
+import { BASE, getJson, sessionPath } from "./api.js";
+import { isAborted, retryText, titleOf } from "./card.js";
 import { fill, h, plain, symbol } from "./dom.js";
+import { Fold } from "./fold.js";
 import { PageFrame } from "./frame.js";
 import { Link } from "./link.js";
 import { badge } from "./rows.js";
 import { now, setSkew, ticking } from "./tick.js";
-import { ago, counted, headline, httpText, local, ORDER, stateOf } from "./words.js";
+import { ago, counted, headline, httpText, KINDS, local, ORDER, stateOf } from "./words.js";
 
 /** How many rows are drawn; the rest is for the search. */
 const MOST = 500;
@@ -16,10 +17,12 @@ const REFRESH_MS = 15_000;
 export class BoardPage {
   /** @type {Map<string, any>} */
   #rows = new Map();
-  #frame = new PageFrame(() => this.#link?.say({ type: "retry" }));
+  frame = new PageFrame(() => this.#link?.say({ type: "retry" }));
   /** @type {Link | undefined} */
   #link;
   #whole = false;
+  /** @type {Map<string, {cursor: string, text: string}>} What each session that works was last seen to do. */
+  #now = new Map();
   #body = h("tbody");
   #note = h("p", { class: "note", role: "status" });
   #search = h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search sessions", input: () => this.#show() });
@@ -29,24 +32,23 @@ export class BoardPage {
   async open(app) {
     document.title = "Sessions · Compass";
     const skip = h("a", { class: "skip", href: "#main", click: (/** @type {Event} */ e) => (e.preventDefault(), main.focus()) }, "Skip to the list");
-    const header = h("header", {}, skip, h("h1", {}, "Sessions"), h("span", { class: "grow" }), this.#search, this.#frame.chip, this.#frame.theme, this.#frame.helpButton);
+    const header = h("header", {}, skip, h("h1", {}, "Sessions"), h("span", { class: "grow" }), this.#search, this.frame.chip, this.frame.theme, this.frame.helpButton);
     const head = ["State", "Session", "Now, or what went wrong", "Changed"].map((text) => h("th", { scope: "col" }, text));
     const table = h("table", { class: "board", "aria-label": "Sessions, failed ones first" }, h("thead", {}, h("tr", {}, head)), this.#body);
     const main = h("main", { id: "main", tabindex: "0", "aria-label": "Sessions" }, table, this.#note);
-    this.#frame.mount(app, header, this.#frame.banner, main);
-    this.#frame.listen({ "/": () => this.#search.focus() });
+    this.frame.mount(app, header, this.frame.banner, main);
+    this.frame.listen({ "/": () => this.#search.focus() });
     const info = await getJson("v1/info").catch((error) => {
       if (error.status && error.status < 500) throw error;
     });
     if (info) setSkew(info.timeMs);
-    this.#link = new Link((message) => this.#onMessage(message));
-    this.#link.say({ type: "board" });
+    this.#link = new Link(() => ({ type: "board" }), (message) => this.#onMessage(message));
     setInterval(() => this.#refresh(), REFRESH_MS);
   }
 
   /** @param {any} message */
   #onMessage(message) {
-    if (message.type === "status" && message.status) this.#frame.show(message.status);
+    if (message.type === "status" && message.status) this.frame.show(message.status);
     if (message.type !== "rows") return;
     if (message.whole) {
       this.#rows.clear();
@@ -59,7 +61,7 @@ export class BoardPage {
 
   /** Times alone are no change that the stream tells of. */
   async #refresh() {
-    if (document.hidden || this.#frame.status.state !== "live") return;
+    if (document.hidden || this.frame.status.state !== "live") return;
     const listed = await getJson("v1/sessions?limit=500").catch(() => null);
     for (const row of listed?.sessions ?? []) if (this.#rows.has(row.sessionId)) this.#rows.set(row.sessionId, row);
     if (listed) this.#plan();
@@ -71,7 +73,20 @@ export class BoardPage {
     setTimeout(() => {
       this.#planned = false;
       this.#show();
+      this.#look();
     }, 50);
+  }
+
+  /** See what sessions are at that work: their last frames tell. */
+  async #look() {
+    const works = [...this.#rows.values()].filter((row) => stateOf(row.state).key === "WORKING" && !row.lastError);
+    const moved = works.filter((row) => this.#now.get(row.sessionId)?.cursor !== row.cursor).slice(0, 20);
+    for (const { sessionId, cursor } of moved) {
+      this.#now.set(sessionId, { cursor, text: this.#now.get(sessionId)?.text ?? "" });
+      const page = await getJson(sessionPath(sessionId, "/frames?limit=50")).catch(() => null);
+      if (page) this.#now.set(sessionId, { cursor, text: activity(page.frames) });
+    }
+    if (moved.length) this.#show();
   }
 
   #show() {
@@ -95,16 +110,26 @@ export class BoardPage {
     return h("tr", { "data-session": row.sessionId, "data-state": stateOf(row.state).key },
       h("td", {}, badge(row.state)),
       h("td", {}, link, row.title && h("small", {}, ` ${row.sessionId}`), row.agent && h("small", {}, ` ${plain(row.agent)}`)),
-      h("td", {}, whatNow(row)),
+      h("td", {}, whatNow(row, this.#now.get(row.sessionId)?.text ?? "")),
       h("td", {}, ticking(when, () => ago(row.updatedMs, now()))));
   }
 }
 
-/** @param {any} row */
-function whatNow(row) {
+/** The call that runs, or what was said last. @param {any[]} frames */
+function activity(frames) {
+  const fold = new Fold();
+  for (const frame of frames) fold.push(frame);
+  const said = fold.items.filter((item) => item.title || item.text || item.prompt?.text);
+  const item = said.findLast((one) => one.status === "IN_PROGRESS") ?? said.at(-1);
+  return item ? `${KINDS[item.kind][0]} ${plain(headline(item.title || item.text || item.prompt.text))}` : "";
+}
+
+/** @param {any} row @param {string} activity */
+function whatNow(row, activity) {
   const cause = row.lastError;
-  if (!cause) return stateOf(row.state).key === "DISCONNECTED" ? "no contact with the agent process" : row.ended ? "ended" : "";
+  const { key } = stateOf(row.state);
+  if (!cause) return key === "DISCONNECTED" ? "no contact with the agent process" : row.ended ? "ended" : key === "WORKING" && h("span", { class: "line" }, activity);
   const what = [titleOf(cause), httpText(cause.status)].filter(Boolean).join(" · ");
   if (isAborted(cause)) return [h("span", { class: "grey" }, symbol("■"), ` ${what}`), ` by ${plain(cause.stoppedBy || "somebody")}`];
-  return [h("b", { class: "red" }, symbol("✖"), ` ${what}`), h("span", { class: "line" }, ` — ${plain(headline(cause.message))}`), cause.retryable && h("small", {}, " retry: yes")];
+  return [h("b", { class: "red" }, symbol("✖"), ` ${what}`), h("span", { class: "line" }, ` — ${plain(headline(cause.message))}`), cause.retryable && ticking(h("small"), () => ` retry: ${retryText(cause, row.updatedMs).toLowerCase()}`)];
 }

@@ -1,5 +1,6 @@
 /** What both pages have: the connection's chip and banner, theme, help, the regions that are read out. */
 
+import { keepToken } from "./api.js";
 import { add, fill, h, symbol } from "./dom.js";
 import { ticking } from "./tick.js";
 
@@ -18,6 +19,8 @@ const KEYS = [
   ["e / E", "next, previous problem"],
   ["f", "follow or pause"],
   ["g / G", "top, bottom"],
+  ["c / l", "copy the row, a link to it"],
+  ["r", "its frame as it is"],
   ["/", "search"],
   ["t", "theme"],
   ["?", "this help"],
@@ -29,6 +32,18 @@ const stored = (/** @type {string} */ key) => localStorage.getItem(`compass-${ke
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
   localStorage.setItem("compass-theme", theme);
+}
+
+/** Asks for the token that the server wants now, and begins anew with it. */
+export function tokenForm() {
+  const input = h("input", { type: "password", autocomplete: "off", required: true, "aria-label": "Token" });
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    keepToken(input.value.trim());
+    location.reload();
+  };
+  return h("form", { submit }, "The server asks for its token: it is in the file that it was given as --token-file. ",
+    input, " ", h("button", { type: "submit" }, "Open"));
 }
 
 export class PageFrame {
@@ -73,7 +88,7 @@ export class PageFrame {
     fill(this.chip, symbol(sym), ` ${word}`);
     this.banner.hidden = !["lost", "failed"].includes(status.state);
     if (status.state === "lost") this.#showLoss(status);
-    else if (!this.banner.hidden) fill(this.banner, h("b", {}, symbol("✖"), ` ${word}. `), status.detail ?? "");
+    else if (!this.banner.hidden) fill(this.banner, h("b", {}, symbol("✖"), ` ${word}. `), status.code === 401 ? tokenForm() : status.detail ?? "");
     if (before === status.state) return;
     if (status.state === "lost") this.tell("Connection lost. The session itself may still be running.");
     else if (before === "lost" && status.state === "live") this.tell("Connected again.");

@@ -30,7 +30,7 @@ export class Hub {
   /** @type {{sessions: any, board: any}} */
   #status = { sessions: null, board: null };
 
-  /** @param {MessagePort} port */
+  /** @param {any} port A MessagePort, or what is used as one. */
   attach(port) {
     port.onmessage = ({ data }) => this.#take(port, data);
   }
@@ -48,6 +48,7 @@ export class Hub {
   #newToken(token) {
     this.#token = token;
     this.#stopSessions();
+    if (this.#sessions.size) this.#restart();
     this.#stopBoard();
     if (this.#board.size) this.#openBoard();
   }
@@ -122,7 +123,8 @@ export class Hub {
       if (!watched) continue;
       if (name === "error") this.#onError(watched, parsed);
       else {
-        advance(watched, parsed);
+        // What is told of a frame comes before it: its place is not reached yet.
+        if (name !== "cause") advance(watched, parsed, name === "end");
         const batch = batches.get(session) ?? [];
         batches.set(session, batch);
         batch.push(name === "cause" ? { cause: parsed } : parsed);
@@ -132,7 +134,7 @@ export class Hub {
       const watched = /** @type {Watched} */ (this.#sessions.get(session));
       const told = watched.ended ? { state: "ended" } : batch.some((event) => event.reset) && this.#status.sessions;
       for (const [port, wait] of watched.ports) {
-        const from = batch.findIndex((event) => !wait || event.epoch === wait || event.caughtUp || isCut(event));
+        const from = batch.findIndex((event) => !wait || (event.cause ?? event).epoch === wait || event.caughtUp || isCut(event));
         if (from < 0) continue;
         watched.ports.set(port, "");
         port.postMessage({ type: "events", events: batch.slice(from) });
@@ -145,7 +147,8 @@ export class Hub {
   #onError(watched, problem) {
     if (problem.retryable) return this.#tails?.lose();
     watched.ended = true;
-    const status = { state: "failed", detail: problem.detail };
+    const gone = "The session was removed; what this page has of it stays here.";
+    const status = { state: "failed", detail: problem.status === 404 ? gone : problem.detail };
     for (const port of watched.ports.keys()) port.postMessage({ type: "status", status });
   }
 
@@ -213,9 +216,10 @@ export class Hub {
  * Move a session's place behind an event; what came late, or is a state alone, moves none.
  * @param {Watched} watched
  * @param {any} event
+ * @param {boolean} last Nothing follows: so it is not behind the end of a run before the newest.
  */
-function advance(watched, event) {
-  if (event.end) watched.ended = true;
+function advance(watched, event, last) {
+  if (last) watched.ended = true;
   else if (event.reset) watched.ended = false;
   if (!event.epoch || event.late || event.caughtUp) return;
   const seq = event.end ? event.end.lastSeq : event.reset ? 0 : event.seq;

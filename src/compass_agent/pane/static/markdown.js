@@ -10,7 +10,7 @@ const MOST_WORK = 4e6;
 const DEEPEST = 40;
 
 /** @type {Record<string, string>} */
-const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", nbsp: "\u00a0" };
+const ENTITIES = { amp: "&", lt: "<", gt: ">", quot: "\"", "#39": "'", nbsp: "\u00a0" };
 
 /** @param {string} text */
 const textOf = (text) => plain(text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name) => ENTITIES[name]));

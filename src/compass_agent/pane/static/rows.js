@@ -3,6 +3,7 @@
 import { failureCard, isAborted } from "./card.js";
 import { diffView } from "./diff.js";
 import { fill, h, plain, symbol } from "./dom.js";
+import { isOpen, keepOpen } from "./folds.js";
 import { outLink } from "./links.js";
 import { markdown } from "./markdown.js";
 import { now, ticking } from "./tick.js";
@@ -35,8 +36,12 @@ export function makeRow(item, context) {
     time, h("span", { class: "kind" }, symbol(sym), ` ${word}`), body);
   const put = BODIES[item.kind] ?? unknown;
   const update = (/** @type {Item} */ changed) => {
+    const parts = () => [...body.querySelectorAll("a, button, summary, pre")];
+    const held = body.contains(document.activeElement) ? parts().indexOf(document.activeElement) : -1;
     put(body, changed, context);
+    parts()[held]?.focus({ preventScroll: true });
     element.classList.toggle("problem", isProblem(changed));
+    element.item = changed;
   };
   update(item);
   if (item.late) body.append(h("p", { class: "dim" }, "arrived late: it belongs further up"));
@@ -98,11 +103,11 @@ export function badge(state) {
   return h("span", { class: `badge s-${key}` }, symbol(sym), ` ${word}`);
 }
 
-/** @param {any} body @param {Item} item */
-function message(body, item) {
+/** @param {any} body @param {Item} item @param {Context} context */
+function message(body, item, context) {
   if (item.status === "OPEN") return stream(body, item);
   const cut = item.status === "ABORTED" ? "stopped here" : item.status === "FAILED" && "broke off here";
-  const text = item.kind === "thinking" ? thinking(item) : h("div", { class: "md" }, markdown(item.text));
+  const text = item.kind === "thinking" ? thinking(item, context) : h("div", { class: "md" }, markdown(item.text));
   fill(body, item.text.trim() ? text : dim("(empty)"), cut && h("p", { class: "dim" }, symbol("■"), ` ${cut}`));
 }
 
@@ -118,16 +123,26 @@ function stream(body, item) {
   body.shown = item.text.length;
 }
 
-/** @param {Item} item */
-function thinking(item) {
+/**
+ * What can be folded; as a reader leaves it, it is found again.
+ * @param {Item} item @param {Context} context @param {boolean} open @param {any} head @param {any} content
+ */
+function foldable(item, context, open, head, content) {
+  const key = `${context.session} ${item.key}`;
+  const details = h("details", { open: isOpen(key) ?? open }, h("summary", { click: () => keepOpen(key, !details.open) }, head), content);
+  return details;
+}
+
+/** @param {Item} item @param {Context} context */
+function thinking(item, context) {
   const text = item.text.trim();
   if (text.length <= FOLDED) return h("div", { class: "said" }, plain(text));
   const head = text.slice(0, FOLDED - 20).replace(/\s+/g, " ");
-  return h("details", {}, h("summary", {}, plain(head), "… ", dim(counted(text.length, "character"))), h("div", { class: "md" }, markdown(item.text)));
+  return foldable(item, context, false, [plain(head), "… ", dim(counted(text.length, "character"))], h("div", { class: "md" }, markdown(item.text)));
 }
 
-/** @param {any} body @param {Item} item */
-function toolCall(body, item) {
+/** @param {any} body @param {Item} item @param {Context} context */
+function toolCall(body, item, context) {
   const [sym, word] = TOOLS[item.status] ?? ["?", `status not known${/\d/.test(item.status) ? ` (${item.status})` : ""}`];
   const output = plain(item.output.replace(/\u001b\[[0-9;:]*m/g, "")).replace(/\n+$/, "");
   const lines = output ? output.split("\n").length : 0;
@@ -144,5 +159,5 @@ function toolCall(body, item) {
   const long = output.length > MOST_OUTPUT;
   const shown = long ? `${output.slice(0, MOST_OUTPUT / 2)}\n… ${output.length - MOST_OUTPUT} characters …\n${output.slice(-MOST_OUTPUT / 2)}` : output;
   const was = body.querySelector("details")?.open;
-  fill(body, output ? h("details", { open: was ?? open }, h("summary", {}, head), h("pre", { class: "output", tabindex: "0" }, shown)) : h("div", {}, head), item.diffs.map(diffView));
+  fill(body, output ? foldable(item, context, was ?? open, head, h("pre", { class: "output", tabindex: "0" }, shown)) : h("div", {}, head), item.diffs.map(diffView));
 }

@@ -1,6 +1,6 @@
 /** The page of one session. */
 
-import { download, itemButtons } from "./actions.js";
+import { Acts, download, itemButtons } from "./actions.js";
 import { BASE, getJson, Problem, sessionPath } from "./api.js";
 import { titleOf, isAborted } from "./card.js";
 import { add, fill, h, plain, symbol } from "./dom.js";
@@ -21,7 +21,7 @@ const MOST = 5000;
 
 export class SessionPage {
   #model = new Model();
-  #frame = new PageFrame(() => this.#link?.say({ type: "retry" }));
+  frame = new PageFrame(() => this.#link?.say({ type: "retry" }));
   /** @type {Link | undefined} */
   #link;
   /** @type {Promise<boolean> | null} */
@@ -59,11 +59,11 @@ export class SessionPage {
       this.#learnRow(rows.sessions.find((/** @type {any} */ row) => row.sessionId === this.session));
     } catch (error) {
       if (error instanceof Problem && error.status === 401) throw error;
-      this.#frame.show({ state: "failed", detail: String(/** @type {any} */ (error).message) });
+      this.frame.show({ state: "failed", detail: String(/** @type {any} */ (error).message) });
       if (!(error instanceof Problem) || (error.status && error.status < 500)) return;
     }
-    this.#link = new Link((message) => this.#onMessage(message));
-    this.#link.say({ type: "watch", session: this.session, after: this.#model.cursor });
+    const hello = () => ({ type: "watch", session: this.session, after: this.#model.cursor });
+    this.#link = new Link(hello, (message) => this.#onMessage(message));
     await this.#loadUntil(FIRST);
     this.#goToHash();
     addEventListener("hashchange", () => this.#goToHash());
@@ -76,9 +76,10 @@ export class SessionPage {
     const toEnd = (/** @type {Event} */ event) => (event.preventDefault(), this.#trace.follow(), this.#list.focus());
     const skip = h("a", { class: "skip", href: "#main", click: toEnd }, "Skip to the latest");
     const header = h("header", {}, skip, h("a", { href: BASE.href, class: "back" }, "← Sessions"), this.#title, this.#badge,
-      h("span", { class: "grow" }), this.#frame.chip, this.#frame.theme, h("details", { class: "menu" }, h("summary", {}, "Export"), exports), this.#frame.helpButton);
-    this.#frame.mount(app, header, this.#toolbar.element, this.#strip, this.#frame.banner, this.#scroller);
-    this.#frame.listen({ ...this.#toolbar.keys(), g: () => (this.#trace.pause(), (this.#scroller.scrollTop = 0)), G: () => this.#trace.follow() });
+      h("span", { class: "grow" }), this.frame.chip, this.frame.theme, h("details", { class: "menu" }, h("summary", {}, "Export"), exports), this.frame.helpButton);
+    this.frame.mount(app, header, this.#toolbar.element, this.#strip, this.frame.banner, this.#scroller);
+    const acts = new Acts(this.#list, this.session);
+    this.frame.listen({ ...this.#toolbar.keys(), ...acts.keys(), g: () => (this.#trace.pause(), (this.#scroller.scrollTop = 0)), G: () => this.#trace.follow() });
     this.#scroller.addEventListener("scroll", () => this.#onScroll(), { passive: true });
     this.#showState();
   }
@@ -136,7 +137,7 @@ export class SessionPage {
   /** @param {any} message */
   #onMessage(message) {
     if (message.type === "status" && message.status) {
-      this.#frame.show(message.status);
+      this.frame.show(message.status);
       this.#showState();
     } else if (message.type === "events") this.#onEvents(message.events);
   }
@@ -152,7 +153,7 @@ export class SessionPage {
     this.#toolbar.count(this.#model.items);
     this.#showState();
     const { error } = this.#model;
-    if (error && error.place !== before) fill(this.#frame.alert, `${titleOf(error)}. ${plain(headline(error.message))}`);
+    if (error && error.place !== before) fill(this.frame.alert, `${titleOf(error)}. ${plain(headline(error.message))}`);
   }
 
   #onShown() {
@@ -179,7 +180,7 @@ export class SessionPage {
 
   #showState() {
     const { state, ended } = this.#model;
-    const known = ["lost", "failed"].includes(this.#frame.status.state) && !ended;
+    const known = ["lost", "failed"].includes(this.frame.status.state) && !ended;
     const text = badge(state);
     if (known) add(text, [`, last known ${clock(Date.now()).slice(0, 8)}`]);
     if (known && this.#badge.dataset.known) return;
@@ -219,7 +220,7 @@ export class SessionPage {
     if (own) {
       if (!own.checkVisibility()) this.#toolbar.clear();
       this.#trace.goTo(own);
-    } else this.#frame.tell(this.#model.prev ? "That lies further back than this page reaches." : "That is not kept any more.");
+    } else this.frame.tell(this.#model.prev ? "That lies further back than this page reaches." : "That is not kept any more.");
   }
 
   /** @param {string} format */
@@ -227,7 +228,7 @@ export class SessionPage {
     try {
       await download(this.session, format);
     } catch (error) {
-      this.#frame.tell(String(/** @type {any} */ (error).message));
+      this.frame.tell(String(/** @type {any} */ (error).message));
     }
   }
 }

@@ -3,7 +3,7 @@
 import { ask, Problem } from "./api.js";
 import { EventParser } from "./sse.js";
 
-/** @typedef {{state: "connecting" | "live" | "lost" | "failed", attempt?: number, next?: number, detail?: string}} Status */
+/** @typedef {{state: "connecting" | "live" | "lost" | "failed", attempt?: number, next?: number, detail?: string, code?: number}} Status */
 
 /** Nothing for so long, not even a heartbeat (10 s): the line is dead. */
 const DEAD_MS = 25_000;
@@ -61,7 +61,7 @@ export class Stream {
       if (this.#stopped) return;
       if (problem === null) continue;
       if (problem.status >= 400 && problem.status < 500)
-        return this.onStatus({ state: "failed", detail: problem.message });
+        return this.onStatus({ state: "failed", detail: problem.message, code: problem.status });
       await this.#wait(problem);
     }
   }

@@ -101,7 +101,8 @@ export class Toolbar {
 
   /** @param {any} row */
   #hide(row) {
-    return (row.hidden = this.#needle !== "" && !row.textContent.toLowerCase().includes(this.#needle));
+    const text = () => [...row.children].map((part) => (part.matches(".acts") ? "" : part.textContent)).join(" ");
+    return (row.hidden = this.#needle !== "" && !text().toLowerCase().includes(this.#needle));
   }
 
   /** @param {number} by @param {boolean} problems */

@@ -11,7 +11,6 @@ import { h } from "./dom.js";
 const PER_SECTION = 100;
 const BUDGET_MS = 24;
 const NEAR = 24;
-const GESTURE_MS = 1000;
 
 export class Trace {
   following = true;
@@ -29,7 +28,9 @@ export class Trace {
   #shown = 0;
   #planned = false;
   #top = 0;
-  #touched = -Infinity;
+  /** How far down it could be scrolled. */
+  #most = 0;
+  #held = false;
 
   /**
    * @param {any} scroller
@@ -41,8 +42,12 @@ export class Trace {
     this.list = list;
     this.hooks = hooks;
     scroller.addEventListener("scroll", () => this.#onScroll(), { passive: true });
-    for (const by of ["wheel", "touchmove", "pointerdown", "keydown"])
-      scroller.addEventListener(by, () => (this.#touched = performance.now()), { passive: true });
+    // Who goes up is not drawn down again in between.
+    const up = (/** @type {boolean} */ wished) => wished && scroller.scrollTop > 0 && this.pause();
+    scroller.addEventListener("wheel", (/** @type {WheelEvent} */ event) => up(event.deltaY < 0 && !event.ctrlKey), { passive: true });
+    addEventListener("keydown", ({ key, target }) => up(/^(PageUp|ArrowUp|Home)$/.test(key) && !(target instanceof HTMLInputElement)));
+    for (const by of ["touchstart", "touchend", "touchcancel"])
+      scroller.addEventListener(by, () => (this.#held = by === "touchstart", this.#pin()), { passive: true });
     new ResizeObserver(() => this.#pin()).observe(list);
     new ResizeObserver(() => this.#pin()).observe(scroller);
   }
@@ -150,13 +155,16 @@ export class Trace {
       }
       if (performance.now() > until) break;
     }
-    const before = this.#shown;
+    const added = [];
     while (this.#shown < this.#items.length && performance.now() < until) {
       const item = this.#items[this.#shown];
       this.#shown += 1;
-      this.#append(this.#adopt(item, undefined).element);
+      const { element } = this.#adopt(item, undefined);
+      this.#append(element);
+      added.push(element);
     }
-    if (!this.following) this.unseen += this.#shown - before;
+    // What a filter hides is not announced.
+    if (!this.following) this.unseen += added.filter((element) => element.checkVisibility()).length;
     this.#pin();
     if (this.#shown < this.#items.length || this.#changed.size) this.#plan();
     this.hooks.shown();
@@ -170,18 +178,27 @@ export class Trace {
   }
 
   #pin() {
-    if (this.following) this.scroller.scrollTop = this.scroller.scrollHeight;
-    this.#top = this.scroller.scrollTop;
+    if (this.following && !this.#held) this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.#note();
+  }
+
+  #note() {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    this.#top = scrollTop;
+    this.#most = scrollHeight - clientHeight;
   }
 
   #onScroll() {
     const { scrollTop, scrollHeight, clientHeight } = this.scroller;
-    const atEnd = scrollHeight - scrollTop - clientHeight <= NEAR;
-    // What moves by itself, as rows get their true height, is no wish to stay.
-    if (this.following && performance.now() - this.#touched > GESTURE_MS) return atEnd || this.#pin();
-    if (this.following && !atEnd && scrollTop < this.#top - 1) this.pause();
-    else if (!this.following && atEnd && scrollTop > this.#top) this.follow();
-    this.#top = scrollTop;
+    const most = scrollHeight - clientHeight;
+    const atEnd = most - scrollTop <= NEAR;
+    if (this.following) {
+      if (atEnd) return;
+      // Rows that get their true height move it up by what the whole shrinks at most: no wish to stay.
+      if (this.#top - scrollTop <= Math.max(0, this.#most - most) + 1) return this.#pin();
+      this.pause();
+    } else if (atEnd && scrollTop > this.#top) return this.follow();
+    this.#note();
   }
 
   /** The first row in view, and where it stands. */

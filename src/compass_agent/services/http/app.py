@@ -23,6 +23,7 @@ from compass_agent.errors.answering import answer_for
 from compass_agent.errors.groups import only_exception
 from compass_agent.frames import InvalidCursorError
 from compass_agent.services.http.guard import LOOPBACK_HOSTS, Guard
+from compass_agent.services.http.pane import is_page
 from compass_agent.services.http.problems import problem, refusal
 from compass_agent.services.http.routes import Routes, needs_no_token
 from compass_agent.services.http.sse import Encoder
@@ -102,7 +103,7 @@ class HttpApp:
             await send(message)
 
         path = scope["path"].removeprefix(scope.get("root_path", ""))
-        refused = self._guard.refuse(path, Headers(scope=scope))
+        refused = self._guard.refuse(scope["method"], path, Headers(scope=scope))
         if refused is not None:
             await refused(scope, receive, sending)
             return
@@ -145,7 +146,7 @@ def http_app(
         hosts: The names in the Host header that are taken, without a port.
         shared: What it shares with other applications over the same log.
     """
-    return HttpApp(log, Guard(token, hosts, needs_no_token), shared or Shared())
+    return HttpApp(log, Guard(token, hosts, needs_no_token, is_page), shared or Shared())
 
 
 def _failed(error: Exception) -> Response:

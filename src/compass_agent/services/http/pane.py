@@ -5,7 +5,7 @@ They hold no session and no secret, so that they need no token; the page brings 
 
 from __future__ import annotations
 
-__all__ = ("is_of_pane", "pane_routes")
+__all__ = ("is_of_pane", "is_page", "pane_routes")
 
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -28,7 +28,12 @@ _WORKER = "worker.js"
 
 def is_of_pane(path: str) -> bool:
     """Tell whether `path` is one of the page's."""
-    return path in {"/", ""} or path.startswith((_SESSION, _STATIC))
+    return is_page(path) or path.startswith(_STATIC)
+
+
+def is_page(path: str) -> bool:
+    """Tell whether `path` is that of a page, which people open."""
+    return path in {"/", ""} or path.startswith(_SESSION)
 
 
 def pane_routes() -> list[Route]:

@@ -65,9 +65,9 @@ class Encoder:
         Raises:
             OperationError: `unsupported_input`, when the item holds bytes that are no frame.
         """
-        if isinstance(item, FrameItem) and not item.late:
-            before, data = self._frame(session, item)
-            if marked:
+        if isinstance(item, FrameItem):
+            before, data = _made(session, item) if item.late else self._frame(session, item)
+            if marked and not item.late:
                 return b"%bid: %b-%d\n%b" % (before, item.epoch.encode(), item.seq, data)
             return before + data
         name = _NAMES.get(type(item), "")
@@ -81,12 +81,7 @@ class Encoder:
         key = (session, item.epoch, item.seq)
         found = self._kept.get(key)
         if found is None:
-            line = item_to_json(session, item)
-            # Only a few frames hold a failure, and nearly all others are seen not to by their text.
-            cause = cause_of(item) if _FAILURE in line else None
-            place = {"sessionId": session, "epoch": item.epoch, "seq": str(item.seq)}
-            before = b"" if cause is None else event("cause", {**place, **cause})
-            found = before, event("", line)
+            found = _made(session, item)
             self._keep(key, found)
         return found
 
@@ -97,3 +92,13 @@ class Encoder:
         while self._size > self._largest:
             oldest = next(iter(self._kept))
             self._size -= sum(map(len, self._kept.pop(oldest)))
+
+
+def _made(session: str, item: FrameItem) -> tuple[bytes, bytes]:
+    """Return what is told before a frame's event, and the event without an id."""
+    line = item_to_json(session, item)
+    # Only a few frames hold a failure, and nearly all others are seen not to by their text.
+    cause = cause_of(item) if _FAILURE in line else None
+    place = {"sessionId": session, "epoch": item.epoch, "seq": str(item.seq)}
+    before = b"" if cause is None else event("cause", {**place, **cause})
+    return before, event("", line)

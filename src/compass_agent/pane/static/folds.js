@@ -1,0 +1,17 @@
+/** Which rows a reader folded or opened, kept in the browser: the last few hundred. */
+
+const KEY = "compass-folds";
+const MOST = 500;
+
+/** @type {Map<string, boolean>} */
+const folds = new Map(JSON.parse(localStorage.getItem(KEY) ?? "[]"));
+
+/** @param {string} key */
+export const isOpen = (key) => folds.get(key);
+
+/** @param {string} key @param {boolean} open */
+export function keepOpen(key, open) {
+  folds.delete(key);
+  folds.set(key, open);
+  localStorage.setItem(KEY, JSON.stringify([...folds].slice(-MOST)));
+}
