@@ -39,12 +39,19 @@ nitpick_ignore = [
         "Batch",
         "Context",
         "Durability",
+        "Guard",
         "Item",
         "Journal",
         "Mapping[str",
         "MeterProvider",
         "Publisher",
+        "Server",
         "SessionMeta",
+        "Source",
+        "StreamedRun",
+        "UpdateReader",
+        "_Prompts",
+        "compass_agent.adapters.acp._Prompts",
         "compass_agent.client.call.Hub",
         "compass_agent.client.link.Patience",
         "pathlib.Path",
@@ -81,7 +88,10 @@ PUBLIC = (
     "compass_agent.events",
     "compass_agent.frames",
     "compass_agent.log",
+    "compass_agent.services.http",
+    "compass_agent.services.mcp",
     "compass_agent.testing",
+    "compass_agent.transport",
     "compass_agent.view",
 )
 """The modules of docs/api: what they export is public, where it is defined is not."""
@@ -99,7 +109,16 @@ def setup(app: Sphinx) -> None:
     for module in map(importlib.import_module, PUBLIC):
         for name in module.__all__:
             getattr(module, name)  # some are imported at their first use, and listed from then on
+    app.connect("autodoc-process-signature", _without_constructor)
     app.connect("build-finished", _add_start)
+
+
+def _without_constructor(
+    _app: Sphinx, what: str, _name: str, of: object, _options: object, told: str, returns: str
+) -> tuple[str, str]:
+    """Show none for a protocol: nobody makes one, and Python's own takes anything."""
+    is_protocol = what == "class" and getattr(of, "_is_protocol", False)
+    return ("" if is_protocol else told, returns)
 
 
 def _add_start(app: Sphinx, error: Exception | None) -> None:

@@ -281,11 +281,12 @@ def test_a_log_that_cannot_be_used_is_said_and_the_command_runs(tmp_path: Path) 
     assert "frames are not there" in done.stderr
 
 
-def test_a_command_that_is_not_to_be_recorded_says_so(url: str) -> None:
+def test_a_command_that_is_not_to_be_recorded_says_so_and_its_output_is_seen(url: str) -> None:
     off = {**os.environ, "COMPASS_OFF": "1"}
-    done = compass("run", "--session", "s1", "--log", url, "--", "true", env=off)
+    command = ["sh", "-c", "echo ran; exit 7"]
+    done = compass("run", "--session", "s1", "--log", url, "--", *command, env=off)
 
-    assert done.returncode == 0
+    assert (done.returncode, done.stdout) == (7, "ran\n")
     assert "nothing is recorded" in done.stderr
 
 

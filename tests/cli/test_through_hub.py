@@ -72,6 +72,13 @@ def test_tail_and_sessions_through_a_hub_are_those_at_its_log(
         if by == "grpc":
             refused = compass("sessions", "--log", url)
             assert (refused.returncode, refused.stdout) == (77, "")
+            assert "name its file in COMPASS_TOKEN_FILE" in refused.stderr
+            told = compass("run", "--log", url, "--", "true").stderr
+            assert "asks for a token, and COMPASS_TOKEN_FILE names none" in told
+            (folder / "other").write_text(TOKEN[::-1], "ascii")
+            monkeypatch.setenv("COMPASS_TOKEN_FILE", str(folder / "other"))
+            refused = compass("tail", "@last", "--log", url)
+            assert f"does not take the token in {folder}/other" in refused.stderr
             monkeypatch.setenv("COMPASS_TOKEN_FILE", str(folder / "token"))
         failed_session(url)
         for command in (

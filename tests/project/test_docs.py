@@ -5,7 +5,10 @@ Fenced blocks have these kinds, and no shell kind besides:
     ```console   lines that begin with "$ " run in bash, in order, in one folder a document, which
                  holds a copy of tests/data; a command that ends in `# exit N` ends with status N,
                  any other with 0; what stands between commands is sample output. `make TARGET` is
-                 not run, its target is looked up; lines that begin with NOT_RUN are not run.
+                 not run, its target is looked up; lines that begin with NOT_RUN are not run. A page
+                 that makes an environment has the command and the package from there alone: its
+                 `pip` refuses outside of one, and puts in there what this one has. A hub in the
+                 background is waited for, and port 7330 or 7331 is a free one.
     ```python    a whole program; runs in a process of its own, in a folder like that. One that
                  begins with `# NAME.py` is there under that name for the page's commands.
     ```text      anything else that is to be read only.
@@ -25,6 +28,8 @@ from typing import NamedTuple
 import pytest
 
 from gate.markdown import anchors, links
+from hubs import short_folder
+from nats_servers import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -34,11 +39,39 @@ PAGES = {
         *sorted((ROOT / "docs").rglob("*.md")),
     ]
 }
+HERE = [path for path in sys.path if Path(path).is_dir() and not path.startswith(sys.base_prefix)]
 KINDS = {"console", "python", "text", "proto", "json", "toml", "yaml", "mermaid"}
 # What a document may tell a reader to do and a test may not: it needs the network or a checkout.
-NOT_RUN = ("git ", "cd ", "pip install ", "python3 -m venv ", ".ci/run", "HYPOTHESIS_PROFILE=")
+NOT_RUN = ("git ", "cd ", ".ci/run", "HYPOTHESIS_PROFILE=")
+MAKES_ENVIRONMENT = "python3 -m venv "
+# As far as it goes without the network; `pip` wants an environment, as distributions have it.
+INSTALLING = rf"""
+python3() {{
+    [ "$1 $2" = "-m venv" ] && set -- -m venv --without-pip "$3"
+    {shlex.quote(sys.executable)} "$@"
+}}
+pip() {{
+    [ "$(type -p python)" = "$PWD/.venv/bin/python" ] || {{ echo "externally managed"; return 1; }}
+    [ "$1" = install ] && [[ "$2" == .* ]] || return 2
+    printf '%s\n' {shlex.join(HERE)} > "$(echo "$VIRTUAL_ENV"/lib/python3*/site-packages)/here.pth"
+    printf '#!%s\nimport sys\nfrom compass_agent.cli import main\nsys.exit(main())\n' \
+        "$VIRTUAL_ENV/bin/python" > "$VIRTUAL_ENV/bin/compass"
+    chmod +x "$VIRTUAL_ENV/bin/compass"
+}}
+"""
+HUB_STARTS = re.compile(r"compass serve(?! --unix).* &")
+HUB_IS_THERE = """
+until [ -S "$XDG_RUNTIME_DIR/compass/http.sock" ]; do
+    kill -0 $! || exit 1
+    sleep 0.05
+done
+"""
+PORT = re.compile(r"(?<=127\.0\.0\.1:)733[01]\b")
+# For whoever looks at something meanwhile.
+LONG_WAIT = re.compile(r"\bsleep [0-9]+\b")
 BLOCK = re.compile(r"^```(?P<kind>\w*)[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"# (\w+\.py)\n")
+SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 SECONDS = 50
 
 
@@ -80,27 +113,29 @@ def workplace(tmp_path: Path) -> Path:
     return folder
 
 
-def run(command: list[str], folder: Path) -> None:
-    """Run `command` in `folder` with a home of its own and this Python's programs first."""
+def run(command: list[str], folder: Path, *, programs: bool = True) -> None:
+    """Run `command` in `folder` with a home of its own and, if wanted, this Python's programs."""
     home = folder.parent / "home"
     home.mkdir()
-    env = {
-        "HOME": str(home),
-        "LANG": "C.UTF-8",
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}/usr/local/bin:/usr/bin:/bin",
-        "TERM": "dumb",
-    }
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
+    with short_folder() as runtime:
+        env = {
+            "HOME": str(home),
+            "LANG": "C.UTF-8",
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{SYSTEM}" if programs else SYSTEM,
+            "TERM": "dumb",
+            "XDG_RUNTIME_DIR": str(runtime),
+        }
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
     assert done.returncode == 0, done.stdout
 
 
@@ -109,14 +144,19 @@ def test_the_commands_of_a_page_do_what_they_say(page: str, workplace: Path) -> 
     for program in blocks(page, "python"):
         if name := NAMED.match(program):
             (workplace / name[1]).write_text(program, "utf-8")
-    script = ["trap 'kill $(jobs -p) 2>/dev/null || true' EXIT", "status=0"]
+    script = ["trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT", "status=0"]
+    installs = any(command.text.startswith(MAKES_ENVIRONMENT) for command in commands(page))
+    script += [INSTALLING] if installs else []
+    port = str(free_port())
     for command in commands(page):
         if command.text.startswith(("make", *NOT_RUN)):
             continue
         told = f"exit $status instead of {command.status}: {shlex.quote(command.text)}"
         wrong = f'[ "$status" = {command.status} ] || {{ echo {told}; exit 1; }}'
-        script += [f"{command.text}\nstatus=$?", wrong]
-    run(["bash", "-c", "\n".join(script)], workplace)
+        text = PORT.sub(port, LONG_WAIT.sub("sleep 0", command.text))
+        script += [f"{text}\nstatus=$?", wrong]
+        script += [HUB_IS_THERE] if HUB_STARTS.fullmatch(command.text) else []
+    run(["bash", "-c", "\n".join(script)], workplace, programs=not installs)
 
 
 @pytest.mark.parametrize("page", PAGES)

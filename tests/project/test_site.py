@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 import shlex
@@ -27,6 +28,7 @@ ELSEWHERE = {
     "compass_agent": {"ErrorCode", "OperationError", "__version__"},
     "compass_agent.client": {"Cursor"},
 }
+PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FETCHED = {"src", "srcset", "poster", "data", "background", "action", "formaction", "manifest"}
 FOREIGN = re.compile(r"(?:https?:|wss?:|^)//", re.IGNORECASE)
 OF_STYLES = re.compile(r"""url\(\s*["']?\s*([^)"']*)|@import\s+["']([^"']*)""", re.IGNORECASE)
@@ -88,6 +90,22 @@ def hidden(site: Path, module: str) -> set[str]:
     return set(importlib.import_module(module).__all__) - shown
 
 
+def imported(page: Path) -> set[str]:
+    """Return the names of ours that the programs of a page import, as `module.name`."""
+    found: set[str] = set()
+    for program in PROGRAM.findall(page.read_text("utf-8")):
+        for node in ast.walk(ast.parse(program)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("compass_agent"):
+                found |= {f"{node.module}.{one.name}" for one in node.names}
+    return found
+
+
+def described(site: Path) -> set[str]:
+    """Return all names that the reference describes."""
+    texts = [path.read_text("utf-8") for path in (site / "docs/api").glob("*.html")]
+    return {name for text in texts for name in re.findall(r'id="(compass_agent[\w.]+)"', text)}
+
+
 def test_the_build_is_strict() -> None:
     assert {"--fail-on-warning", "--keep-going", "--nitpicky"} <= set(options())
 
@@ -105,6 +123,12 @@ def test_the_site_is_whole_fetches_nothing_and_shows_all_public_names(tmp_path: 
     foreign = {path.relative_to(site).as_posix(): fetched(path) for path in files}
     assert {name: addresses for name, addresses in foreign.items() if addresses} == {}
     assert {module: hidden(site, module) for module in MODULES} == ELSEWHERE
+    told = set[str]().union(*map(imported, [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]))
+    assert len(told) > 30
+    assert told - described(site) == set()
+    # Nobody makes a protocol, so none shows what Python would take for it.
+    for page in (site / "docs/api").glob("*.html"):
+        assert "(*args, **kwargs)" not in re.sub(r"<[^>]*>", "", page.read_text("utf-8")), page
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ def run(options: argparse.Namespace) -> int:
     from compass_agent.errors.codes import OperationError  # noqa: PLC0415 - likewise
 
     work = {"init": _init, "check": _check, "trim": _trim}[options.what]
+    options.place = _place(options.log)
     try:
         return anyio.run(work, options)
     except OperationError as error:
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
 async def _init(options: argparse.Namespace) -> int:
     from compass_agent.log.jetstream.setup import init_engine, stream_settings  # noqa: PLC0415 - dear
 
-    servers, stream, client = _place(options.log)
+    servers, stream, client = options.place
     settings = stream_settings(stream, replicas=options.replicas, max_bytes=options.max_bytes)
     await init_engine(servers, settings, client)
     say(f"the stream {stream} is there; to check its servers too: compass engine check")
@@ -86,7 +87,7 @@ async def _init(options: argparse.Namespace) -> int:
 async def _check(options: argparse.Namespace) -> int:
     from compass_agent.log.jetstream.setup import check_engine  # noqa: PLC0415 - dear to import
 
-    servers, stream, client = _place(options.log)
+    servers, stream, client = options.place
     findings = await check_engine(servers, stream, client, monitors=options.monitor)
     for one in findings:
         sys.stdout.write(f"{one.setting} is {one.found}, not {one.wanted}: {one.reason}\n")
@@ -97,7 +98,6 @@ async def _check(options: argparse.Namespace) -> int:
 
 
 async def _trim(options: argparse.Namespace) -> int:
-    _place(options.log)
     async with open_keeping(options.log) as log:
         keep = replace(
             log.retention,
@@ -116,15 +116,17 @@ async def _trim(options: argparse.Namespace) -> int:
 
 def _place(url: str | None) -> tuple[list[str], str, dict[str, Any]]:
     """Return the servers, the stream and the client's options that `--log` names."""
-    import importlib.util  # noqa: PLC0415 - only for this
-
-    from compass_agent.log import log_url  # noqa: PLC0415 - dear to import
+    from compass_agent.errors.extras import ExtraMissingError  # noqa: PLC0415 - dear to import
+    from compass_agent.log import log_url  # noqa: PLC0415 - likewise
+    from compass_agent.log.extras import require_extra_of  # noqa: PLC0415 - likewise
 
     scheme, _, rest = log_url(url).partition(":")
     if scheme != "nats":
         raise CommandError("engine: --log names no engine; say nats://HOST:PORT/STREAM")
-    if importlib.util.find_spec("nats") is None:
-        raise CommandError("a log on NATS needs its client: pip install 'compass-agent[nats]'")
+    try:
+        require_extra_of("nats:")
+    except ExtraMissingError as error:
+        raise CommandError(error.reason) from error
     from compass_agent.log.jetstream import servers_of  # noqa: PLC0415 - it needs the extra
     from compass_agent.log.settings import split_settings  # noqa: PLC0415 - dear to import
 

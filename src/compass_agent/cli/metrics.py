@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-__all__ = ("add_metrics_option", "start_metrics")
+__all__ = ("add_metrics_option", "giving_metrics")
 
-from typing import TYPE_CHECKING
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from compass_agent.cli.exits import CommandError
 from compass_agent.cli.talk import say
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Generator
+
+# The SDK would wait for half a minute for a collector that is away; a hub stops within two seconds.
+_LAST_WORD_S = 1.0
 
 
 def add_metrics_option(parser: argparse.ArgumentParser) -> None:
@@ -18,17 +24,22 @@ def add_metrics_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metrics",
         action="store_true",
-        help="give the counters to OpenTelemetry, as set up by opentelemetry-instrument and OTEL_*",
+        help="give the counters to OpenTelemetry, as set up by OTEL_* and"
+        " `opentelemetry-instrument -- compass …`",
     )
 
 
-def start_metrics(options: argparse.Namespace) -> None:
-    """Export metrics, if asked to; say so when nothing would take them.
+@contextmanager
+def giving_metrics(options: argparse.Namespace) -> Generator[None]:
+    """Export metrics in the block, if asked to, and once more at its end, for a second at most.
+
+    When nothing would take them, it says so. The SDK takes no more afterwards.
 
     Raises:
         CommandError: The extra `otel` is not installed.
     """
     if not options.metrics:
+        yield
         return
     from compass_agent.telemetry import ExtraMissingError, export_metrics  # noqa: PLC0415 - dear
 
@@ -37,4 +48,30 @@ def start_metrics(options: argparse.Namespace) -> None:
     except ExtraMissingError as error:
         raise CommandError(error.reason, error.code) from error
     if not taken:
-        say("no metrics go out: no OpenTelemetry SDK is set up (try opentelemetry-instrument)")
+        say(
+            "no metrics go out: no OpenTelemetry SDK is set up"
+            " (try opentelemetry-instrument -- compass …)"
+        )
+    try:
+        yield
+    finally:
+        _give_the_last()
+
+
+def _give_the_last() -> None:
+    from opentelemetry.metrics import get_meter_provider  # noqa: PLC0415 - needs the extra
+
+    # Only the SDK's own provider has it; no type says so.
+    shutdown: Any = getattr(get_meter_provider(), "shutdown", None)
+    if shutdown is None:
+        return
+
+    def work() -> None:
+        try:
+            shutdown(timeout_millis=_LAST_WORD_S * 1000)
+        except Exception as error:  # noqa: BLE001 - it must not change how the command ends
+            say(f"the last metrics did not go out: {type(error).__name__}")
+
+    giving = threading.Thread(target=work, daemon=True)
+    giving.start()
+    giving.join(_LAST_WORD_S * 1.5)

@@ -80,8 +80,27 @@ async def open_reading(
     log = _hub_reader(url, patience_s, tell) if is_hub(url) else open_told(url)
     try:
         yield log
+    except Exception as error:
+        if url.startswith("grpc:"):
+            _tell_token(url, error)
+        raise
     finally:
         await log.aclose()
+
+
+def _tell_token(url: str, error: Exception) -> None:
+    """Say what a hub by TCP has against our token, if it was that."""
+    from compass_agent.errors.codes import ErrorCode, OperationError  # noqa: PLC0415 - dear to import
+    from compass_agent.errors.groups import only_exception  # noqa: PLC0415 - likewise
+
+    found = only_exception(error)
+    if not isinstance(found, OperationError) or found.code is not ErrorCode.PERMISSION_DENIED:
+        return
+    file = os.environ.get("COMPASS_TOKEN_FILE")
+    if file:
+        say(f"the hub at {url} does not take the token in {file}")
+    else:
+        say(f"the hub at {url} asks for a token: name its file in COMPASS_TOKEN_FILE")
 
 
 @contextlib.asynccontextmanager
@@ -105,8 +124,13 @@ async def open_keeping(url: str | None) -> AsyncGenerator[SessionLog]:
         await log.aclose()
 
 
+<<<<<<< HEAD
 def open_told(url: str | None, *, one_loop: bool = False) -> SessionLog:
     """Open the log at `url`, as `open_log` does; a file that another version made is told as such.
+=======
+def open_told(url: str | None) -> SessionLog:
+    """Open the log at `url`; when it cannot be, because of its version or an extra, say so.
+>>>>>>> 12a5121315840ba4dfcfefab262b8bd0be36b9f2
 
     Raises:
         OperationError: As `open_log` does.
@@ -124,11 +148,14 @@ def open_told(url: str | None, *, one_loop: bool = False) -> SessionLog:
 
 
 def why_refused(error: OperationError) -> str | None:
-    """Return what is wrong with a log's version or a hub's token; None: something else is."""
+    """Return what is wrong with a log's version, a hub's token or what is installed, else None."""
+    from compass_agent.errors.extras import ExtraMissingError  # noqa: PLC0415 - only for this
     from compass_agent.log.hubs import TokenRefusedError  # noqa: PLC0415 - only for this
     from compass_agent.log.sqlite.schema import VersionError  # noqa: PLC0415 - only for this
 
-    return error.reason if isinstance(error, TokenRefusedError | VersionError) else None
+    if isinstance(error, TokenRefusedError | VersionError | ExtraMissingError):
+        return error.reason
+    return None
 
 
 def require_grpc() -> None:
@@ -137,13 +164,14 @@ def require_grpc() -> None:
     Raises:
         OperationError: `unsupported_input`: it is not.
     """
-    import importlib.util  # noqa: PLC0415 - only for this
+    from compass_agent.errors.extras import ExtraMissingError  # noqa: PLC0415 - dear to import
+    from compass_agent.log.extras import require_extra_of  # noqa: PLC0415 - likewise
 
-    from compass_agent.errors.codes import ErrorCode, OperationError  # noqa: PLC0415 - dear to import
-
-    if any(importlib.util.find_spec(name) is None for name in ("grpc", "google.rpc")):
-        say("a hub needs gRPC: pip install 'compass-agent[grpc]'")
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+    try:
+        require_extra_of("grpc:")
+    except ExtraMissingError as error:
+        say(error.reason)
+        raise
 
 
 def _hub_reader(

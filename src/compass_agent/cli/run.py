@@ -16,7 +16,7 @@ import anyio
 from compass_agent.adapters import FORMATS, adapter_for
 from compass_agent.cli.child import Child, StartError
 from compass_agent.cli.exits import session_exit
-from compass_agent.cli.metrics import add_metrics_option, start_metrics
+from compass_agent.cli.metrics import add_metrics_option, giving_metrics
 from compass_agent.cli.options import add_log_option
 from compass_agent.cli.pane import require_pane, showing_pane
 from compass_agent.cli.pass_on import PassOn
@@ -82,8 +82,8 @@ def run(options: argparse.Namespace) -> int:
         del command[0]
     if not command:
         options.usage_error("name the command to run: compass run -- CMD ARGS…")
-    start_metrics(options)
-    return anyio.run(_run, options, backend="asyncio")
+    with giving_metrics(options):
+        return anyio.run(_run, options, backend="asyncio")
 
 
 async def _run(options: argparse.Namespace) -> int:
@@ -109,7 +109,8 @@ async def _run(options: argparse.Namespace) -> int:
     with anyio.open_signal_receiver(*_STOP_SIGNALS) as signals:
         async with pane, session:
             adapter = adapter_for(options.format, secrets)
-            runner = _Runner(session, adapter, tee=options.tee)
+            # What is not recorded is to be seen.
+            runner = _Runner(session, adapter, tee=options.tee or not session.enabled)
             status = await runner.run(command, signals)
     tell_outcome(options, session)
     return status

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import CommandError
-from compass_agent.cli.metrics import add_metrics_option, start_metrics
+from compass_agent.cli.metrics import add_metrics_option, giving_metrics
 from compass_agent.cli.options import add_log_option, open_told, require_grpc
 from compass_agent.cli.talk import say
 from compass_agent.errors.codes import ErrorCode, OperationError
@@ -92,7 +92,6 @@ def run(options: argparse.Namespace) -> int:
         options.usage_error(together)
     token = None if options.token_file is None else _token(options.token_file)
     require_grpc()
-    start_metrics(options)
     web = all(importlib.util.find_spec(name) is not None for name in ("starlette", "uvicorn"))
     if options.http is not None and not web:
         say("HTTP needs more: pip install 'compass-agent[serve]'")
@@ -110,7 +109,8 @@ def run(options: argparse.Namespace) -> int:
         token=token,
         web=web,
     )
-    return anyio.run(functools.partial(_open_and_serve, options.log, places), backend="asyncio")
+    with giving_metrics(options):
+        return anyio.run(functools.partial(_open_and_serve, options.log, places), backend="asyncio")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,10 @@ from compass_agent.cli.exits import CommandError
 from compass_agent.cli.options import why_refused
 from compass_agent.cli.talk import say
 from compass_agent.errors import OperationError
+from compass_agent.errors.extras import ExtraMissingError
 from compass_agent.frames import AgentSessionState, check_session_id
 from compass_agent.log import is_hub, log_url, open_log
+from compass_agent.log.extras import require_extra_of
 from compass_agent.log.hubs import hub_way
 from compass_agent.view.failure import explain
 from compass_agent.view.neutralise import one_line
@@ -80,7 +82,7 @@ async def unusable_log(options: argparse.Namespace) -> OperationError | None:
     """Return why the log cannot be used now, having said so; None: it can.
 
     Raises:
-        CommandError: `--log` names no log that this version knows.
+        CommandError: `--log` names no log that this version knows, or one that needs an extra.
     """
     try:
         url = log_url(options.log)
@@ -90,10 +92,15 @@ async def unusable_log(options: argparse.Namespace) -> OperationError | None:
             "nats://HOST:PORT, unix:PATH and grpc://HOST:PORT"
         ) from error
     try:
+        require_extra_of(url)
         if is_hub(url):
-            hub_way(url)
+            _, token = hub_way(url)
+            if token is None and url.startswith("grpc:"):
+                say(f"{url}: such a hub asks for a token, and COMPASS_TOKEN_FILE names none")
         elif not url.startswith("memory:"):
             await open_log(url).aclose()
+    except ExtraMissingError as error:
+        raise CommandError(f"--log {options.log or url}: {error.reason}") from error
     except OperationError as error:
         say(f"{url}: {why_refused(error) or error.message}")
         return error

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.append import AppendLog
+from compass_agent.log.extras import require_extra_of
 from compass_agent.log.read import ReadLog
 from compass_agent.log.retention import KeepLog, Retention
 from compass_agent.log.settings import parse_settings, split_settings
@@ -77,8 +78,8 @@ def open_log(
 
     Raises:
         OperationError: `unsupported_input`: no such kind of log in this version, a hub (which is
-            reached through a transport), or a path that cannot be used. `permission_denied`,
-            `unavailable`, `storage_failed`.
+            reached through a transport), or a path that cannot be used; `ExtraMissingError` when
+            the extra `nats` is not installed. `permission_denied`, `unavailable`, `storage_failed`.
     """
     url = log_url(url)
     if is_hub(url):
@@ -188,8 +189,7 @@ def _memory(name: str, retention: Retention, *, is_said: bool) -> MemoryLog:
 
 
 def _jetstream(rest: str, retention: Retention, *, one_loop: bool) -> SessionLog:
-    try:
-        from compass_agent.log.jetstream import open_url  # noqa: PLC0415 - it needs the extra `nats`
-    except ModuleNotFoundError as error:
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT) from error
+    require_extra_of("nats:")
+    from compass_agent.log.jetstream import open_url  # noqa: PLC0415 - it needs the extra `nats`
+
     return open_url(rest, retention, one_loop=one_loop)

@@ -15,9 +15,10 @@ import anyio
 from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.log.extras import require_extra_of
 from compass_agent.publish import Pump
 from compass_agent.runtime.journals import deliver_journals, new_journal
-from compass_agent.runtime.shared_log import RENEW_EVERY_S, check_way, shared_log
+from compass_agent.runtime.shared_log import RENEW_EVERY_S, shared_log
 from compass_agent.sink.records import JournalHead
 
 if TYPE_CHECKING:
@@ -66,13 +67,13 @@ class Publication:
         fsync: Whether the journal waits for the disk.
 
     Raises:
-        OperationError: `unsupported_input`: what it takes to reach that log is not installed.
+        ExtraMissingError: `unsupported_input`: what it takes to reach that log is not installed.
     """
 
     def __init__(
         self, sink: FrameSink, url: str, meta: SessionMeta, *, fsync: bool = False
     ) -> None:
-        check_way(url)
+        require_extra_of(url)
         self._fsync = fsync
         self._sink = sink
         self._url = url

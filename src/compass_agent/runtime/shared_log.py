@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ("RENEW_EVERY_S", "SharedLog", "Transport", "check_way", "shared_log")
+__all__ = ("RENEW_EVERY_S", "SharedLog", "Transport", "shared_log")
 
-import importlib.util
 import logging
 import os
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log import is_hub, open_log
 from compass_agent.runtime.joining import Joined
 from compass_agent.transport import LocalTransport
@@ -90,16 +88,6 @@ def _leave_to_parent() -> None:
 
 
 os.register_at_fork(after_in_child=_leave_to_parent)
-
-
-def check_way(url: str) -> None:
-    """Check that what it takes to publish to `url` is installed.
-
-    Raises:
-        OperationError: `unsupported_input`: a hub needs the extra `grpc`.
-    """
-    if is_hub(url) and importlib.util.find_spec("grpc") is None:
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
 
 
 @asynccontextmanager

@@ -16,22 +16,11 @@ __all__ = ("ExtraMissingError", "Traced", "carry_traces", "context_of", "export_
 import importlib
 from typing import TYPE_CHECKING, Protocol
 
-from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.errors.extras import ExtraMissingError
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.metrics import MeterProvider
-
-
-class ExtraMissingError(OperationError):
-    """What this takes is not installed: `unsupported_input`. `reason` says what to install."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(ErrorCode.UNSUPPORTED_INPUT)
-        self.reason = reason
-
-    def __str__(self) -> str:
-        return self.reason
 
 
 class Traced(Protocol):
