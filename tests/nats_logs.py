@@ -33,7 +33,15 @@ async def fresh_log(
     ahead_s: float = 2.0,
     retention: Retention | None = None,
     settings: dict[str, Any] | None = None,
+    one_loop: bool = False,
 ) -> JetStreamLog:
     """A log on a new stream."""
     stream = await fresh_stream(server, settings)
-    return JetStreamLog([server.url], stream, now_ms=clock, ahead_s=ahead_s, retention=retention)
+    return JetStreamLog(
+        [server.url],
+        stream,
+        now_ms=clock,
+        ahead_s=ahead_s,
+        retention=retention,
+        one_loop=one_loop,
+    )

@@ -6,7 +6,7 @@ The first segment of a request's path names the scene, so a client's base URL is
 - `ok`: a thought and a text in four deltas. `tool`: two deltas and a call of the first tool of the
   request, `city` being "Oulu"; once its result comes, as `ok`.
 - `401`, `429` (with `retry-after: 7`), `500`: refused. `mid`: an error object after two deltas.
-  `cut`: the connection is closed after two deltas.
+  `cut`: the connection breaks after two deltas. `close`: it ends there as after a whole answer.
 - `hold-connect`: no answer. `hold-deltas`: two deltas, then nothing. `hold-last`: all deltas, but
   no end. `hold-next`: as `tool`, but the tool's result gets no answer. They hold until the client
   goes.
@@ -125,7 +125,7 @@ class _Handler(JsonAnswers):
         return self._talk(scene, dialect)
 
     def _talk(self, scene: str, dialect: Dialect) -> None:
-        if scene in ("mid", "cut", "hold-deltas"):
+        if scene in ("mid", "cut", "close", "hold-deltas"):
             dialect.start(TEXT[:2])
             if scene == "hold-deltas":
                 return self._hold()
@@ -134,7 +134,8 @@ class _Handler(JsonAnswers):
                 self.connection.shutdown(2)
                 self.close_connection = True
                 return None
-            dialect.fail(_OVERLOADED)
+            if scene == "mid":
+                dialect.fail(_OVERLOADED)
             return self.chunk(b"")
         dialect.start(TEXT, thinking=THOUGHT)
         if scene == "hold-last":

@@ -12,7 +12,9 @@ __all__ = (
     "Agent",
     "Played",
     "Stage",
+    "check_cut_off",
     "check_failures",
+    "check_left_early",
     "check_stops",
     "check_table",
     "play",
@@ -34,7 +36,7 @@ from anyio import from_thread, lowlevel
 from agent_tables import COLUMNS, cells
 from clis.dialects import TEXT
 from compass_agent import open_session
-from compass_agent.events import TextDelta, ToolEnded
+from compass_agent.events import TextDelta, ToolEnded, ToolStarted
 from compass_agent.frames import SessionErrorKind
 from compass_agent.testing import capture_frames, check_events
 from compass_agent.testing.told import Told
@@ -78,6 +80,7 @@ with capture_frames() as frames:
 print(*described(frames), sep="\\n")
 """
 _ABORTED = SessionErrorKind.SESSION_ERROR_KIND_ABORTED
+_ERROR = SessionErrorKind.SESSION_ERROR_KIND_ERROR
 
 STOPS = {
     "before the request": "ok",
@@ -96,6 +99,7 @@ SCENES = {
     "HTTP 500": ("500", ""),
     "error within the stream": ("mid", ""),
     "cut after two deltas": ("cut", ""),
+    "ended after two deltas, without an end": ("close", ""),
     "stopped while it streams": ("hold-deltas", "between deltas"),
     "stopped in a tool": ("tool", "in a tool"),
 }
@@ -272,10 +276,38 @@ async def check_failures(agent: Agent, provider: Provider) -> dict[str, Played]:
     runs = {scene: await play(agent.run, provider, scene) for scene in ("429", "500", "mid", "cut")}
     for scene, played in runs.items():
         (error,) = played.frames.errors()
-        assert error.kind == SessionErrorKind.SESSION_ERROR_KIND_ERROR, scene
+        assert error.kind == _ERROR, scene
         assert played.frames.states()[-1] == "ERRORED", scene
         assert [played.raised] == (played.stage.raised or [played.raised]), scene
     return runs
+
+
+async def check_cut_off(agent: Agent, provider: Provider) -> None:
+    """Check that an answer without its end is no success, although nothing is raised."""
+    played = await play(agent.run, provider, "close")
+    (error,) = played.frames.errors()
+    assert (error.kind, error.code) == (_ERROR, "adapter.no_terminal")
+    assert played.frames.states()[-1] == "ERRORED"
+    assert played.text() == "".join(TEXT[:2])
+    assert played.raised is None
+
+
+async def check_left_early(agent: Agent, provider: Provider) -> None:
+    """Check that a host's loop that is left in a tool leaves no tool open, and no failure."""
+    told = Told()
+    with capture_frames() as frames, anyio.fail_after(_PATIENCE_S):
+        async with open_session("s1") as session:
+            stage = Stage(f"{provider.url}/tool", session, lambda: None, "in a tool")
+            async with aclosing(agent.run(stage)) as run:
+                async for event in run:
+                    session.feed(event)
+                    if isinstance(event, ToolStarted):
+                        break
+    assert [broken for frame in frames if (broken := told.take(frame))] == []
+    assert not told.open_tools
+    assert not frames.errors(), described(frames)
+    assert described(frames)[-2].endswith(" INTERRUPTED")
+    assert frames.states() == ["STARTING", "WORKING", "STOPPED"]
 
 
 async def check_table(agent: Agent, provider: Provider) -> None:

@@ -17,7 +17,17 @@ from typing import Any
 import anyio
 import pytest
 from provider_server import THOUGHT, Provider
-from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play, run_samples
+from scenes import (
+    STOPS,
+    Agent,
+    Stage,
+    check_failures,
+    check_left_early,
+    check_stops,
+    check_table,
+    play,
+    run_samples,
+)
 
 from clis.dialects import TEXT
 from compass_agent.adapters.acp import Updates
@@ -84,7 +94,7 @@ class Peer:
             case "hold-connect":
                 await self._stage.stop_soon()
                 return await self.hold()
-            case "mid" | "cut" | "hold-deltas":
+            case "mid" | "cut" | "close" | "hold-deltas":
                 await self.say(TEXT[:2])
                 return await self._break_off()
             case "tool" | "hold-next":
@@ -210,6 +220,10 @@ async def test_failures_are_told_once_and_handed_on(provider: Provider) -> None:
     assert isinstance(runs["cut"].raised, ConnectionError)
 
 
+async def test_a_loop_that_is_left_in_a_tool_leaves_none_open(provider: Provider) -> None:
+    await check_left_early(AGENT, provider)
+
+
 @pytest.mark.parametrize("stop_at", STOPS)
 @pytest.mark.parametrize("agent", [AGENT, BY_PROTOCOL], ids=["cancel", "protocol"])
 async def test_a_stop_is_never_a_failure(provider: Provider, agent: Agent, stop_at: str) -> None:
@@ -287,7 +301,16 @@ async def test_a_request_for_permission_and_its_answer_are_told(provider: Provid
     ]
 
 
-async def test_a_stop_withdraws_the_request_for_permission(provider: Provider) -> None:
+@pytest.mark.parametrize(
+    ("by_protocol", "aborted"),
+    [
+        (True, "ABORTED - Stopped by the client; the agent did not answer"),
+        (False, "ABORTED - The host stopped the work"),
+    ],
+)
+async def test_a_stop_withdraws_the_request_for_permission(
+    provider: Provider, by_protocol: bool, aborted: str
+) -> None:
     class Undecided(Client):
         def __init__(self, stage: Stage) -> None:
             self._stage = stage
@@ -297,14 +320,27 @@ async def test_a_stop_withdraws_the_request_for_permission(provider: Provider) -
             await self._stage.stop_soon()
             await anyio.sleep_forever()
 
-    run = partial(turn, kind=Asking, client=Undecided, by_protocol=True, grace=0.1)
-    played = await play(run, provider, "ok")
-    assert played.described()[4:-2] == [
+    run = partial(turn, kind=Asking, client=Undecided, by_protocol=by_protocol, grace=0.1)
+    played = await play(run, provider, "ok", stop_at="in a question")
+    told = played.described()
+    assert told[4 : told.index(aborted) + 1] == [
         "notice Asks for permission: write sky.txt (call_1)",
         "notice The request for permission was withdrawn: write sky.txt (call_1)",
         "update call_1 INTERRUPTED",
-        "ABORTED - Stopped by the client; the agent did not answer",
+        aborted,
     ]
+
+
+async def test_an_agent_whose_turn_is_left_is_asked_to_stop(provider: Provider) -> None:
+    asked: list[Peer] = []
+
+    class Heard(Peer):
+        async def cancel(self, session_id: str, **more: Any) -> None:
+            asked.append(self)
+            await super().cancel(session_id, **more)
+
+    await play(partial(turn, kind=Heard), provider, "hold-deltas", stop_at="between deltas")
+    assert len(asked) == 1
 
 
 async def test_what_an_agent_made_of_an_exception_holds_no_secret(provider: Provider) -> None:

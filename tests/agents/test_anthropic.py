@@ -9,7 +9,18 @@ from typing import Any
 
 import pytest
 from provider_server import TEXT, THOUGHT, Provider
-from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play, run_samples
+from scenes import (
+    STOPS,
+    Agent,
+    Stage,
+    check_cut_off,
+    check_failures,
+    check_left_early,
+    check_stops,
+    check_table,
+    play,
+    run_samples,
+)
 
 from compass_agent.adapters.anthropic import Run, events
 
@@ -83,6 +94,14 @@ async def test_failures_are_told_once_and_handed_on(provider: Provider) -> None:
     assert isinstance(runs["500"].raised, anthropic.InternalServerError)
     assert isinstance(runs["mid"].raised, anthropic.APIStatusError)
     assert isinstance(runs["cut"].raised, Exception)
+
+
+async def test_an_answer_without_its_end_is_no_success(provider: Provider) -> None:
+    await check_cut_off(AGENT, provider)
+
+
+async def test_a_loop_that_is_left_in_a_tool_leaves_none_open(provider: Provider) -> None:
+    await check_left_early(AGENT, provider)
 
 
 @pytest.mark.parametrize("stop_at", STOPS)

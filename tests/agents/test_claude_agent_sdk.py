@@ -15,7 +15,16 @@ from typing import Any
 import anyio
 import pytest
 from provider_server import TEXT, THOUGHT, Provider
-from scenes import STOPS, Agent, Stage, check_stops, check_table, play, run_samples
+from scenes import (
+    STOPS,
+    Agent,
+    Stage,
+    check_left_early,
+    check_stops,
+    check_table,
+    play,
+    run_samples,
+)
 
 from compass_agent import open_session
 from compass_agent.adapters.claude_agent_sdk import events
@@ -117,6 +126,10 @@ async def test_an_answer_that_was_begun_again_is_a_new_message(provider: Provide
     assert played.frames.errors() == []
     texts = [line for line in played.described() if line.startswith("text")]
     assert texts == [f"text 1 {TEXT[0]}", f"text 1 {TEXT[1]}", f"text 2 {''.join(TEXT)}"]
+
+
+async def test_a_loop_that_is_left_in_a_tool_leaves_none_open(provider: Provider) -> None:
+    await check_left_early(CLIENT, provider)
 
 
 @pytest.mark.parametrize("stop_at", STOPS)

@@ -13,7 +13,18 @@ from typing import Any, TypeAlias
 
 import pytest
 from provider_server import TEXT, THOUGHT, Provider
-from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play, run_samples
+from scenes import (
+    STOPS,
+    Agent,
+    Stage,
+    check_cut_off,
+    check_failures,
+    check_left_early,
+    check_stops,
+    check_table,
+    play,
+    run_samples,
+)
 
 from compass_agent.adapters.google_adk import events
 
@@ -94,6 +105,14 @@ async def test_failures_are_told_once_and_handed_on(provider: Provider) -> None:
     assert isinstance(runs["429"].raised, errors.ClientError)
     assert isinstance(runs["500"].raised, errors.ServerError)
     assert type(runs["cut"].raised).__name__ == "RemoteProtocolError"
+
+
+async def test_an_answer_without_its_end_is_no_success(provider: Provider) -> None:
+    await check_cut_off(AGENT, provider)
+
+
+async def test_a_loop_that_is_left_in_a_tool_leaves_none_open(provider: Provider) -> None:
+    await check_left_early(AGENT, provider)
 
 
 @pytest.mark.parametrize("stop_at", STOPS)

@@ -10,7 +10,18 @@ from typing import Any
 
 import pytest
 from provider_server import TEXT, THOUGHT, Provider
-from scenes import STOPS, Agent, Stage, check_failures, check_stops, check_table, play, run_samples
+from scenes import (
+    STOPS,
+    Agent,
+    Stage,
+    check_cut_off,
+    check_failures,
+    check_left_early,
+    check_stops,
+    check_table,
+    play,
+    run_samples,
+)
 
 from compass_agent import open_session
 from compass_agent.adapters.openai import Run
@@ -100,6 +111,18 @@ async def test_failures_are_told_once_and_handed_on(agent: Agent, provider: Prov
     assert isinstance(runs["429"].raised, openai.RateLimitError)
     assert isinstance(runs["500"].raised, openai.InternalServerError)
     assert isinstance(runs["cut"].raised, openai.APIConnectionError)
+
+
+@both
+async def test_an_answer_without_its_end_is_no_success(agent: Agent, provider: Provider) -> None:
+    await check_cut_off(agent, provider)
+
+
+@both
+async def test_a_loop_that_is_left_in_a_tool_leaves_none_open(
+    agent: Agent, provider: Provider
+) -> None:
+    await check_left_early(agent, provider)
 
 
 @both

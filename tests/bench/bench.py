@@ -49,7 +49,7 @@ def feed_of_a_delta() -> Row:
         session.feed(EVENT)
 
     return alternate(
-        "feed of a text delta", lambda: by_hand.feed(DELTA), ours, calls=50_000, limit=3.0
+        "feed of a text delta", lambda: by_hand.feed(DELTA), ours, calls=50_000, limit=2.0
     )
 
 

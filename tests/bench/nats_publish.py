@@ -70,7 +70,7 @@ async def _bare(url: str, stream: str, payload: bytes, records: int) -> float:
 
 
 async def _ours(url: str, stream: str, ready: Sequence[bytes], records: int) -> float:
-    log = JetStreamLog([url], stream)
+    log = JetStreamLog([url], stream, one_loop=True)  # as hubs and agents open it
     session = f"s{next(_SESSIONS)}"
     await log.open(session, _EPOCH)
     size = len(ready)

@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ("event_stream_row",)
 
 import socket
-import statistics
 import threading
 import time
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import anyio
-from measure import PAIRS, Row
+from measure import PAIRS, Row, compared
 
 from compass_agent.frames import FrameBuilder
 from compass_agent.log.memory import MemoryLog
@@ -42,15 +41,8 @@ def event_stream_row(frames: int = FRAMES, pairs: int = PAIRS) -> Row:
             _read(one)
             _read(many)
             times = [(_read(one), _read(many)) for _ in range(pairs)]
-    return Row(
-        name="SSE, 64 frames a write",
-        unit="k/s",
-        floor=frames / statistics.median(floor for floor, _ in times) / 1000,
-        ours=frames / statistics.median(ours for _, ours in times) / 1000,
-        ratios=tuple(floor / ours for floor, ours in times),
-        limit=10.0,
-        at_least=True,
-    )
+    rates = [(frames / alone / 1000, frames / together / 1000) for alone, together in times]
+    return compared("SSE, 64 frames a write", "k/s", rates, limit=10.0, at_least=True)
 
 
 async def _store(log: MemoryLog, frames: int) -> None:

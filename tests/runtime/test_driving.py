@@ -18,7 +18,11 @@ from compass_agent.events import (
     RunEnded,
     RunStarted,
     TextDelta,
+    ToolEnded,
+    ToolStarted,
 )
+from compass_agent.frames import AgentSessionState
+from compass_agent.runtime import driving
 from compass_agent.testing import CapturedFrames, capture_frames
 from reading_frames import described
 
@@ -127,6 +131,46 @@ async def test_a_cancellation_is_a_stop_and_closes_the_stream() -> None:
     assert source.closed
     assert source.given == 1
     assert described(frames)[2:] == ["ABORTED - The host stopped the work", "state STOPPED"]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # trio cancels again and again
+async def test_a_tool_that_swallows_the_cancellation_does_not_hold_the_session_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(driving, "_LOOK_S", 0.01)
+    monkeypatch.setattr(driving, "_PATIENCE_S", 0.02)
+    begun, swallowed, told = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def stubborn() -> AsyncGenerator[object]:
+        yield RunStarted()
+        yield ToolStarted("t1", "look")
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+        except asyncio.CancelledError:
+            swallowed.set()
+            await told.wait()
+        yield ToolEnded("t1", "look", failed=False, result="late")
+        yield RunEnded()
+
+    with capture_frames() as frames, anyio.fail_after(5):
+        async with open_session("s1") as session:
+            driven = asyncio.ensure_future(session.drive(stubborn()))
+            await begun.wait()
+            driven.cancel()
+            await swallowed.wait()
+            while session.last_error is None:
+                await anyio.lowlevel.checkpoint()
+            assert session.state != AgentSessionState.AGENT_SESSION_STATE_READY
+            told.set()
+            await driven
+    assert described(frames)[2:] == [
+        "tool t1 IN_PROGRESS look",
+        "update t1 INTERRUPTED",
+        "ABORTED - The host stopped the work",
+        "state READY",
+        "state STOPPED",
+    ]
 
 
 async def deadline(how: str, work: Coroutine[Any, Any, None]) -> None:

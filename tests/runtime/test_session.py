@@ -15,6 +15,7 @@ import pytest
 from anyio import to_thread
 
 from compass_agent import ErrorCode, OperationError, Session, open_session
+from compass_agent.events import RunStarted, ToolStarted
 from compass_agent.log import default_path
 from compass_agent.wire import End, FrameItem
 from inner_events import Json, assistant_end, delta, message_start, run_end
@@ -94,6 +95,35 @@ async def test_an_exception_in_an_async_block_leaves_unchanged(url: str) -> None
     assert caught.value is boom
     lines = await to_thread.run_sync(lines_in, url, "s1")
     assert lines[1:] == ["ERROR - TimeoutError", "state ERRORED"]
+
+
+@pytest.mark.requirement("G-TURN-3", "G-TURN-5")
+def test_work_that_is_left_in_the_middle_leaves_no_tool_open(url: str) -> None:
+    with open_session("s1", log=url) as session:
+        session.feed(RunStarted())
+        session.feed(ToolStarted("t1", "look"))
+
+    assert lines_in(url, "s1") == [
+        "state STARTING",
+        "state WORKING",
+        "tool t1 IN_PROGRESS look",
+        "update t1 INTERRUPTED",
+        "state STOPPED",
+    ]
+
+
+@pytest.mark.requirement("G-TURN-3", "G-TURN-5")
+def test_a_tool_that_begins_after_the_failure_is_closed_at_the_end(url: str) -> None:
+    with open_session("s1", log=url) as session:
+        session.fail("it broke")
+        session.feed(ToolStarted("t1", "look"))
+
+    assert lines_in(url, "s1")[1:] == [
+        "ERROR - it broke",
+        "state ERRORED",
+        "tool t1 IN_PROGRESS look",
+        "update t1 FAILED",
+    ]
 
 
 @pytest.mark.requirement("G-TURN-2", "G-TURN-5")

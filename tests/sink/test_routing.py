@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from compass_agent.frames import (
     AgentSessionState,
     FrameBuilder,
     SessionErrorKind,
+    SessionEvent,
     SessionFrame,
     SessionInjectionKind,
     is_injection,
     is_lifecycle,
+    is_priority,
     is_session_error,
 )
 from compass_agent.sink import FrameSink
@@ -104,6 +108,36 @@ def test_everything_else_is_trace(frame: SessionFrame) -> None:
     assert sink.statistics().trace.waiting == 1
 
 
+@pytest.mark.requirement("G-SINK-5")
+def test_what_comes_encoded_shares_the_bound_and_the_places_of_the_trace_lane() -> None:
+    sink = FrameSink("s", trace_capacity=3)
+    for number in range(1, 7):
+        if number % 2:
+            sink.emit_trace(text(number).SerializeToString())
+        else:
+            sink.emit(text(number))
+    sink.end(STOPPED)
+    sink.emit_trace(text(7).SerializeToString())
+
+    batch = sink.take()
+
+    assert batch is not None
+    assert [seq for seq, _ in batch.trace] == [4, 5, 6]
+    counts = sink.statistics()
+    assert (counts.trace.emitted, counts.trace.lost, counts.trace.peak) == (6, 3, 3)
+    assert counts.after_end == 1
+
+
+def test_what_comes_encoded_wakes_who_waits() -> None:
+    sink, woken = FrameSink("s"), list[int]()
+    assert sink.park(lambda: woken.append(1))
+
+    sink.emit_trace(text(1).SerializeToString())
+    sink.emit_trace(text(2).SerializeToString())
+
+    assert woken == [1]
+
+
 @pytest.mark.requirement("G-PUMP-1")
 def test_a_stop_leads_the_batch_ahead_of_trace_of_the_same_tick() -> None:
     sink = FrameSink("s")
@@ -145,3 +179,14 @@ def test_an_error_content_is_told_by_its_event_not_by_its_state(
     assert is_session_error(frame)
     assert not is_lifecycle(frame)
     assert not is_injection(frame)
+
+
+@pytest.mark.parametrize("kind", [*SessionEvent.DESCRIPTOR.oneofs_by_name["event"].fields])
+@pytest.mark.parametrize("state", [0, STOPPED, 99])
+def test_priority_is_what_one_of_the_three_predicates_says(kind: Any, state: Any) -> None:
+    frame = SessionFrame(state=state)
+    getattr(frame.typed_event, kind.name).SetInParent()
+
+    assert is_priority(frame) == (
+        is_lifecycle(frame) or is_injection(frame) or is_session_error(frame)
+    )

@@ -18,10 +18,15 @@ BATCH_S = 0.04
 def test_an_error_waits_for_one_batch_at_most_when_the_trace_lane_is_flooded(
     tmp_path: Path,
 ) -> None:
-    ways = measure_ways(tmp_path / "log.db", errors=8, batch_s=BATCH_S)
-    # What a busy machine adds: one batch's time. `make bench` measures without.
-    bound = 2 * max(ways.idle_status) + BATCH_S
-    assert ways.lost > 10 * 1_024  # it was a flood
-    # One of them may meet a pause of the machine.
-    assert sorted(ways.status)[-2] < bound
-    assert sorted(ways.tail)[-2] < bound + ways.lane
+    # What a busy machine adds comes and goes, what is ours comes each time: see `make bench`.
+    late: list[float] = []
+    for attempt in range(3):
+        ways = measure_ways(tmp_path / f"{attempt}.db", errors=8, batch_s=BATCH_S)
+        bound = 2 * max(ways.idle_status) + BATCH_S
+        assert ways.lost > 10 * 1_024  # it was a flood
+        # One of them may meet a pause of the machine.
+        over = sorted(ways.status)[-2] - bound, sorted(ways.tail)[-2] - bound - ways.lane
+        late.append(max(over))
+        if late[-1] < 0:
+            return
+    assert min(late) < 0, late

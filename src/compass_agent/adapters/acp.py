@@ -14,7 +14,10 @@ __all__ = ("Turn", "Updates")
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
+
+import anyio
 
 from compass_agent.adapters.acp_updates import UpdateReader, texts_of
 from compass_agent.adapters.objects import text_of
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Mapping
 
     from compass_agent.events.classes import InnerEvent
+
+
+# What it may take to tell an agent that its turn was left.
+_LEAVE_S = 0.5
 
 
 class _Prompts(Protocol):
@@ -146,14 +153,28 @@ class Turn:
                 yield event
             if prompted.done() and prompted.exception() is not None:
                 prompted.result()
+        except asyncio.CancelledError:
+            # The host stopped the turn, which the session tells.
+            for event in [*self._waiting, *self.reader.withdrawn()]:
+                yield event
+            raise
         finally:
-            prompted.cancel()
+            await self._leave(prompted, session_id)
             if self._timer is not None:
                 self._timer.cancel()
             self._turns.pop(session_id, None)
 
+    async def _leave(self, prompted: asyncio.Future[object], session_id: str) -> None:
+        """Let an agent whose turn is left early know that nobody waits for it."""
+        early = not (prompted.done() or self.reader.cancelled)
+        prompted.cancel()
+        cancel = getattr(self._connection, "cancel", None)
+        if early and cancel is not None:
+            with anyio.move_on_after(_LEAVE_S, shield=True), suppress(Exception):
+                await cancel(session_id=session_id)
+
     def _end(self, prompted: asyncio.Future[object]) -> list[InnerEvent]:
-        left = list(self._waiting)
+        left = [*self._waiting, *self.reader.withdrawn()]
         self._waiting.clear()
         if not prompted.done():
             return [*left, *self.reader.late()]

@@ -106,10 +106,14 @@ class UpdateReader(StreamRun):
             return self._flushed()
         return self._fail(_failure_of(error, self._secrets))
 
-    def _stopped(self, text: str) -> list[InnerEvent]:
+    def withdrawn(self) -> list[InnerEvent]:
+        """Return the end of the requests for permission that are open: nobody answers them."""
         withdrawn: list[InnerEvent] = [_withdrawn(title) for title in self._asked.values()]
         self._asked.clear()
-        return [*withdrawn, *self._fail(Failure(aborted=True, message=text))]
+        return withdrawn
+
+    def _stopped(self, text: str) -> list[InnerEvent]:
+        return self._fail(Failure(aborted=True, message=text))
 
     def _item(self, item: object) -> list[InnerEvent]:
         value = as_object(item)

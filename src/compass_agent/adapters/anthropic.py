@@ -12,11 +12,11 @@ __all__ = ("Run", "ToolCall", "events")
 import json
 from typing import TYPE_CHECKING
 
+from compass_agent.adapters.failures import failure_of
 from compass_agent.adapters.fields import number, part, plain, text
 from compass_agent.adapters.provider_run import (
     ProviderRun,
     ToolCall,
-    failure_of,
     request_events,
 )
 

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
 from compass_agent.adapters.detect import detect
+from compass_agent.adapters.error_lines import LastWords
 from compass_agent.adapters.failures import exit_without_secrets
 from compass_agent.adapters.lines import Line, LineSplitter
 from compass_agent.adapters.reading import json_object
@@ -74,6 +75,7 @@ class Adapter:
         self._secrets = tuple(secrets)
         self._looks = looks
         self._lines = LineSplitter()
+        self._last_words = LastWords(self._secrets)
         self._inner: AgentAdapter | None = None
         self._early = False
         self._ended = False
@@ -161,6 +163,7 @@ class Adapter:
             stderr_tail=stderr_tail,
             start_failure=start_failure,
             stopped_by=stopped_by,
+            last_words=self._last_words.failure(exit_code),
         )
         return [*events, exit_without_secrets(exited, self._secrets)]
 
@@ -176,12 +179,14 @@ class Adapter:
     def _object(self, data: Mapping[str, object]) -> list[InnerEvent]:
         if self._known(data, self._lines.number) and self._inner is not None:
             return self._inner.feed(data)
+        self._last_words.take(data)
         return [Noticed(excerpt(str(data), self._secrets))]
 
     def _plain(self, line: Line) -> list[InnerEvent]:
         if line.skipped:
             size = line.skipped
             return [Noticed(f"Line {line.number} was left out: {size} bytes are too many")]
+        self._last_words.take(line.data)
         text = line.data.decode("utf-8", "replace")
         told = excerpt(text, self._secrets, longest=_LONGEST_NOTICE)
         return [Noticed(told)] if told else []

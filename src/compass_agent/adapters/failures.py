@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("FailureCleaner", "exit_without_secrets")
+__all__ = ("FailureCleaner", "exit_without_secrets", "failure_of")
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from compass_agent.adapters.texts import tail
 from compass_agent.errors.failure import describe_failure
 from compass_agent.errors.redaction import redact
-from compass_agent.errors.shapes import valid_text
+from compass_agent.errors.shapes import is_object, valid_text
 from compass_agent.events.classes import (
     AgentExited,
     Failure,
@@ -40,6 +40,21 @@ def exit_without_secrets(exited: AgentExited, secrets: Iterable[str]) -> AgentEx
         exited,
         stderr_tail=tail(exited.stderr_tail, secrets),
         start_failure=redact(valid_text(exited.start_failure), secrets),
+    )
+
+
+def failure_of(error: object, secrets: Iterable[str] = ()) -> Failure:
+    """Return the failure that an exception or an error's body tells."""
+    # As the body of an answer: then its code tells the status that is documented for it.
+    detail = describe_failure({"body": error} if is_object(error) else error, secrets)
+    wait = detail.retry_after_s
+    return Failure(
+        aborted=False,
+        message=detail.message,
+        status=detail.status or None,
+        retry_after_ms=None if wait is None else round(wait * 1000),
+        code=detail.code or "",
+        request_id=detail.request_id or "",
     )
 
 

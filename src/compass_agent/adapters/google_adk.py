@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from compass_agent.adapters.objects import text_of, title_of
 from compass_agent.adapters.sdk_stream import StreamRun, run_events
+from compass_agent.adapters.telling import CUT_OFF
 from compass_agent.adapters.texts import excerpt
 from compass_agent.errors.foreign import attribute, called
 from compass_agent.errors.shapes import as_list, as_object
@@ -86,6 +87,8 @@ class Adapter(StreamRun):
         held, self._held = self._held, None
         events = [Noticed(f"The work goes on after a failure: {held.message}")] if held else []
         partial = attribute(item, "partial") is True
+        author = _word(item, "author") or self._author
+        streamed = any(before == author for before, _ in self._streamed)
         events += self._actions(attribute(item, "actions"))
         events += self._content(item, partial=partial)
         self._final = called(item, "is_final_response") is True and not partial
@@ -96,6 +99,9 @@ class Adapter(StreamRun):
             text = message if isinstance(message, str) else ""
             self._held = Failure(aborted=False, message=text or code, code=code)
         elif not partial:
+            if streamed and self._final and _has_no_end(item):
+                self._held = CUT_OFF
+                return events
             events += self._end_message()
         return events
 
@@ -195,6 +201,16 @@ class Adapter(StreamRun):
         if attribute(actions, "compaction") is not None:
             told.append("The context was compacted")
         return [Noticed(excerpt(text, self._secrets)) for text in told]
+
+
+def _has_no_end(item: object) -> bool:
+    """Tell whether what a provider streamed does not say why it ended: its connection was closed.
+
+    A model of the host's own has no version, and need not say so.
+    """
+    if attribute(item, "finish_reason") or attribute(item, "turn_complete") is True:
+        return False
+    return bool(_word(item, "model_version"))
 
 
 def _has_call(part: object) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, get_args
 
 from compass_agent.adapters.objects import text_of, title_of
 from compass_agent.adapters.sdk_stream import StreamRun, is_kind, run_events
+from compass_agent.adapters.telling import CUT_OFF
 from compass_agent.adapters.texts import excerpt
 from compass_agent.errors.foreign import attribute
 from compass_agent.errors.shapes import as_list, as_object, is_list, is_object
@@ -47,7 +48,11 @@ _CLASSES = frozenset[object](get_args(InnerEvent))
 _PLANS = ("write_todos", "todo_write", "TodoWrite")
 _REASONS = {"length": "length", "max_tokens": "length", "MAX_TOKENS": "length"}
 _FILTERS = frozenset({"content_filter", "refusal", "SAFETY"})
+# Of these it is known under which of these names they say why an answer ended.
+_PROVIDERS = frozenset({"anthropic", "openai"})
+_ENDS = ("finish_reason", "stop_reason", "status")
 _FILTERED = "The provider's filter stopped the answer"
+_GOES_ON = "The work goes on after an answer that was cut off"
 _PAUSED = "It waits for an answer, and begins anew then"
 
 
@@ -74,6 +79,9 @@ class Adapter(StreamRun):
         self._message_id = ""
         self._reason = "stop"
         self._filtered = ""
+        # Messages of a known provider, and whether they said why they end.
+        self._told_why: dict[str, bool] = {}
+        self._was_cut = False
         # Messages that have said something: one that goes on later is not empty.
         self._spoken: set[str] = set()
         self._outputs: dict[str, str] = {}
@@ -86,6 +94,8 @@ class Adapter(StreamRun):
         if self._filtered:
             failure = Failure(aborted=False, message=_FILTERED, code=self._filtered)
             return self._cleaned([*events, *self._fail(failure)])
+        if self._was_cut:
+            return self._cleaned([*events, *self._fail(CUT_OFF)])
         for call in list(self._tools) if self._interrupts else ():
             events += self._end_tool(call, _PAUSED, failed=True)
         return self._cleaned([*events, *self._succeed()])
@@ -131,16 +141,28 @@ class Adapter(StreamRun):
             self._spoken.add(name)
         self._reason = _reason_of(message) or self._reason
         self._filtered = _stop_of(message) if _stop_of(message) in _FILTERS else self._filtered
+        self._note_why(name, message)
         chunk = is_kind(message, "AIMessageChunk")
         if not chunk or attribute(message, "chunk_position") == "last":
             events += self._close_message()
+            self._was_cut = chunk and not self._told_why.pop(name, True)
         return events
+
+    def _note_why(self, name: str, message: object) -> None:
+        """Note whether a message says why it ends: without, its connection was closed."""
+        told = as_object(attribute(message, "response_metadata"))
+        if any(text_of(told, end) for end in _ENDS):
+            self._told_why[name] = True
+        elif text_of(told, "model_provider") in _PROVIDERS:
+            self._told_why.setdefault(name, False)
 
     def _turn_to(self, name: str) -> list[InnerEvent]:
         """A message begins, or goes on; the one before may go on later, so it is not empty yet."""
         self._message_has_content = True
         events = [*self._close_message(), *self._start_message()]
-        self._message_id, self._filtered = name, ""
+        if self._was_cut:
+            events.append(Noticed(_GOES_ON))
+        self._message_id, self._filtered, self._was_cut = name, "", False
         self._message_has_content = name in self._spoken
         return events
 

@@ -7,6 +7,7 @@ __all__ = ("ObjectAdapter", "number_of", "text_of", "title_of")
 import json
 from typing import TYPE_CHECKING
 
+from compass_agent.adapters.error_lines import LastWords
 from compass_agent.adapters.failures import exit_without_secrets
 from compass_agent.adapters.lines import LARGEST_LINE
 from compass_agent.adapters.reading import ObjectReader, ReadObject
@@ -45,6 +46,7 @@ class ObjectAdapter(Telling):
     ) -> None:
         super().__init__(secrets)
         self._reader = ObjectReader(self._secrets, largest_line=largest_line, first_line=first_line)
+        self._last_words = LastWords(self._secrets)
         self._ended = False
 
     def feed(self, data: bytes | str | Mapping[str, object]) -> list[InnerEvent]:
@@ -85,6 +87,7 @@ class ObjectAdapter(Telling):
             start_failure=start_failure,
             stopped_by=stopped_by,
             unfinished=self._working,
+            last_words=self._last_words.failure(exit_code),
         )
         return [*self._cleaned(events), exit_without_secrets(exited, self._secrets)]
 
@@ -109,6 +112,8 @@ class ObjectAdapter(Telling):
             events = self._object(read.value, kind)
         except Exception as error:  # noqa: BLE001 - nothing that an agent writes may stop its stream
             return [Noticed(f"{read.place} could not be read: {type(error).__name__}")]
+        # What the format knows is told as such, and is no failure of another kind.
+        self._last_words.take(read.value if events is None else {})
         if events is None:
             text = read.text or json.dumps(read.value, ensure_ascii=False, default=str)
             return [Noticed(f"{read.place} is not known: {excerpt(text, self._secrets)}")]

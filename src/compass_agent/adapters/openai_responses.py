@@ -7,9 +7,10 @@ __all__ = ("ResponseEvents", "is_response_event")
 import json
 from typing import TYPE_CHECKING
 
+from compass_agent.adapters.failures import failure_of
 from compass_agent.adapters.fields import arguments_of, entries, number, part, plain, text
 from compass_agent.adapters.objects import title_of
-from compass_agent.adapters.provider_run import ToolCall, failure_of
+from compass_agent.adapters.provider_run import ToolCall
 from compass_agent.adapters.telling import Telling
 from compass_agent.events.classes import Failure, InnerEvent, Noticed
 

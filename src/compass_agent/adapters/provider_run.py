@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("ProviderRun", "ToolCall", "failure_of", "request_events")
+__all__ = ("ProviderRun", "ToolCall", "request_events")
 
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -12,8 +12,7 @@ from compass_agent.adapters.fields import arguments_of
 from compass_agent.adapters.objects import title_of
 from compass_agent.adapters.sdk_run import SdkRun
 from compass_agent.adapters.sources import items_of
-from compass_agent.errors.failure import describe_failure
-from compass_agent.errors.shapes import is_object
+from compass_agent.adapters.telling import CUT_OFF
 from compass_agent.events.classes import Failure, InnerEvent, ToolEnded
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ _FILTERED = "The provider's filter stopped the answer"
 _FILTERS = frozenset({"content_filter", "refusal"})
 _CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
 _PAUSED = frozenset({"pause_turn"})
-_CUT_OFF = "The agent's stream ended in the middle of its work"
 _HANDED_OVER = "Handed over to the host"
 
 
@@ -93,7 +91,7 @@ class ProviderRun(SdkRun):
         if not self._working:
             return []
         if not self._reason:
-            return self._fail(Failure(aborted=False, message=_CUT_OFF, code="adapter.no_terminal"))
+            return self._fail(CUT_OFF)
         if self._reason in _FILTERS:
             return self._fail(Failure(aborted=False, message=_FILTERED, code=self._reason))
         if self.calls or self._reason in _PAUSED:
@@ -131,21 +129,6 @@ class ProviderRun(SdkRun):
     def _started(self, call: ToolCall) -> list[InnerEvent]:
         title = title_of(call.name or "tool", arguments_of(call.arguments))
         return self._start_tool(call.tool_call_id, call.name, title)
-
-
-def failure_of(error: object, secrets: Iterable[str] = ()) -> Failure:
-    """Return the failure that an exception or an error's body tells."""
-    # As the body of an answer: then its code tells the status that is documented for it.
-    detail = describe_failure({"body": error} if is_object(error) else error, secrets)
-    wait = detail.retry_after_s
-    return Failure(
-        aborted=False,
-        message=detail.message,
-        status=detail.status or None,
-        retry_after_ms=None if wait is None else round(wait * 1000),
-        code=detail.code or "",
-        request_id=detail.request_id or "",
-    )
 
 
 async def request_events(run: ProviderRun, source: Source) -> AsyncGenerator[InnerEvent, None]:

@@ -20,6 +20,7 @@ from compass_agent.adapters.fields import (
 )
 from compass_agent.adapters.objects import title_of
 from compass_agent.adapters.sdk_stream import StreamRun, run_events
+from compass_agent.adapters.telling import CUT_OFF
 from compass_agent.errors.foreign import class_names, own_text
 from compass_agent.errors.shapes import is_object
 from compass_agent.events.classes import Failure, InnerEvent, MessageStarted, Noticed, ToolUpdated
@@ -42,6 +43,8 @@ _SILENT = frozenset(
 )
 _FILTERED = "The provider's filter stopped the answer"
 _HANDED_OVER = "Handed over to the host"
+# They keep no reason of the provider's own, or have none.
+_NO_REASONS = frozenset({"snowflake", "xai"})
 # What a custom event has beside its own fields.
 _ENVELOPE = frozenset({"event_kind", "name", "tool_call_id", "tool_name"})
 
@@ -73,15 +76,18 @@ class Adapter(StreamRun):
             case "agent_run_result":
                 left = [call for call in self._deferred if call in self._tools]
                 ended = [self._end_tool(call, _HANDED_OVER, failed=False) for call in left]
-                reason = text(item, "result", "response", "finish_reason")
-                return [*(event for events in ended for event in events), *self._over(reason)]
+                over = self._over(part(part(item, "result"), "response"))
+                return [*(event for events in ended for event in events), *over]
             case _:
                 return self._aside(item, kind)
 
-    def _over(self, reason: str) -> list[InnerEvent]:
-        """The run has its result; `reason`: why its last answer ended."""
+    def _over(self, response: object) -> list[InnerEvent]:
+        """The run has its result; `response`: its last answer."""
+        reason = text(response, "finish_reason")
         if reason == "content_filter":
             return self._fail(Failure(aborted=False, message=_FILTERED, code=reason))
+        if _was_cut(response):
+            return self._fail(CUT_OFF)
         ended = self._end_message("length") if reason == "length" else []
         return [*ended, *self._succeed()]
 
@@ -156,6 +162,17 @@ class Adapter(StreamRun):
         if "RunCancelled" not in names or "RunTimedOut" in names:
             return []
         return self._fail(Failure(aborted=True, message=own_text(error).strip()))
+
+
+def _was_cut(response: object) -> bool:
+    """Tell whether a provider's answer did not say why it ended: its connection was closed."""
+    if text(response, "provider_details", "finish_reason"):
+        return False
+    if not text(response, "provider_response_id"):
+        return False  # a model of the host's own has no ends to tell
+    # Where Chat Completions end without a reason, the SDK puts in one of these.
+    made_up = text(response, "finish_reason") in ("", "stop", "tool_call")
+    return made_up and text(response, "provider_name") not in _NO_REASONS
 
 
 def _prompt_of(item: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("Telling",)
+__all__ = ("CUT_OFF", "Telling")
 
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,12 @@ from compass_agent.events.classes import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+CUT_OFF = Failure(
+    aborted=False,
+    message="The agent's stream ended in the middle of its work",
+    code="adapter.no_terminal",
+)
+"""How an answer is told whose stream ended without saying that it does."""
 _NO_RESULT = "The run ended without this tool's result"
 
 

@@ -10,8 +10,11 @@ from __future__ import annotations
 __all__ = ("COMMANDS", "main")
 
 import argparse
+import contextlib
+import gc
 import importlib
 import itertools
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -20,7 +23,7 @@ from compass_agent.cli.exits import EXIT_USAGE, guarded
 from compass_agent.cli.options import prepare_streams
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
 COMMANDS = {
     "run": "run an agent's command and record its session",
@@ -37,13 +40,49 @@ COMMANDS = {
 }
 """Name and help of each command; the module of the same name here does the work."""
 
+_ALLOCATIONS = 50_000
+"""Objects that may be made before the first look for garbage; Python's own number is 700."""
+_COLUMNS = 80
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (None: that of the process); return the exit status."""
     arguments = sys.argv[1:] if argv is None else list(argv)
     prepare_streams()
     ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return guarded(lambda: _dispatch(arguments), as_json=_wants_json(ours))
+    with _rare_collections():
+        return guarded(lambda: _dispatch(arguments), as_json=_wants_json(ours))
+
+
+@contextlib.contextmanager
+def _rare_collections() -> Generator[None]:
+    """Look for garbage rarely: there is next to none at a start, and a tenth of it went there."""
+    before = gc.get_threshold()
+    gc.set_threshold(_ALLOCATIONS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    """As that of argparse, which asks `shutil` for the width: that is dear to import."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    """Return the width to lay help out for, by the rules of `shutil.get_terminal_size`."""
+    with contextlib.suppress(ValueError):
+        columns = int(os.environ.get("COLUMNS", ""))
+        if columns > 0:
+            return columns
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        stdout = sys.__stdout__
+        if stdout is not None:
+            return os.get_terminal_size(stdout.fileno()).columns or _COLUMNS
+    return _COLUMNS
 
 
 def _wants_json(arguments: list[str]) -> bool:
@@ -59,11 +98,22 @@ def _dispatch(arguments: list[str]) -> int:
         prog="compass",
         description="Shows what agent sessions do, and what went wrong when a turn fails.",
         allow_abbrev=False,
+        formatter_class=_HelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"compass {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    # Once a command is named first, nothing can ask for the others any more.
+    known = chosen is not None and arguments[0] == chosen and chosen in COMMANDS
     for name, text in COMMANDS.items():
-        command = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        if known and name != chosen:
+            continue
+        command = commands.add_parser(
+            name,
+            help=text,
+            description=text,
+            allow_abbrev=False,
+            formatter_class=_HelpFormatter,
+        )
         if name == chosen:
             module = importlib.import_module(f"compass_agent.cli.{name}")
             module.add_arguments(command)

@@ -16,7 +16,6 @@ from compass_agent.cli.countdown import Countdown
 from compass_agent.cli.exits import EXIT_TIMEOUT
 from compass_agent.cli.hub_talk import HubTalk
 from compass_agent.cli.naming import WAIT_S
-from compass_agent.cli.pager import Pager, pager_command
 from compass_agent.cli.printers import Form, Printer, Stdout, printer_of
 from compass_agent.cli.source import is_saved, open_source, session_in
 from compass_agent.cli.talk import before_talk, same_place, say
@@ -169,7 +168,11 @@ class _Tail:
     def _out(self) -> Out:
         options = self._options
         paged = not (self._follow or options.no_pager) and sys.stdout.isatty()
-        command = pager_command() if paged else None
+        if not paged:
+            return Stdout()
+        from compass_agent.cli.pager import Pager, pager_command  # noqa: PLC0415 - dear to import
+
+        command = pager_command()
         return Stdout() if command is None else Pager(command)
 
     async def _read(self, printer: Printer, begin: Begin) -> None:

@@ -136,7 +136,7 @@ def open_told(url: str | None) -> SessionLog:
     from compass_agent.log import open_log  # noqa: PLC0415 - dear to import
 
     try:
-        return open_log(known_log(url))
+        return open_log(known_log(url), one_loop=one_loop)
     except OperationError as error:
         reason = why_refused(error)
         if reason is not None:

@@ -139,7 +139,7 @@ async def _open_and_serve(url: str | None, places: _Places) -> int:
     from compass_agent.log import log_url  # noqa: PLC0415 - likewise
     from compass_agent.services.sockets import SocketRefusedError  # noqa: PLC0415 - likewise
 
-    log = open_told(url)
+    log = open_told(url, one_loop=True)
     try:
         await _serve(log, log_url(url), places)
     except Exception as error:

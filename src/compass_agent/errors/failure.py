@@ -19,7 +19,8 @@ from compass_agent.errors.agent_text import read_agent_text
 from compass_agent.errors.bodies import body_text
 from compass_agent.errors.detail import FailureDetail
 from compass_agent.errors.exceptions import Raised, causes, read_exception
-from compass_agent.errors.groups import leaves
+from compass_agent.errors.groups import is_group, leaves, of_failures
+from compass_agent.errors.internals import GROUP, without_internals
 from compass_agent.errors.javascript import answer_in
 from compass_agent.errors.payload import Reading, read_text, read_value, status_of
 from compass_agent.errors.redaction import redact
@@ -177,7 +178,7 @@ def _wait(reading: Reading, headers: object, body: object, now: object) -> float
 
 
 def _of_exception(error: BaseException, secrets: tuple[str, ...]) -> FailureDetail:
-    details = [_of_chain(leaf, secrets) for leaf in leaves(error)]
+    details = [_of_chain(leaf, secrets) for leaf in of_failures(leaves(error))]
     first = details[0]
     if len(details) == 1:
         return first
@@ -193,8 +194,11 @@ def _of_exception(error: BaseException, secrets: tuple[str, ...]) -> FailureDeta
 
 def _of_chain(error: BaseException, secrets: tuple[str, ...]) -> FailureDetail:
     """Describe an exception by the first in its chain of causes that a provider answered."""
-    chain = [read_exception(link) for link in causes(error)]
+    links = causes(error)
+    chain = [read_exception(link) for link in links]
     outer = chain[0]
+    if GROUP.search(outer.reading.message):
+        outer.reading.message = _ungrouped(outer.reading.message, links)
     source = next((link for link in chain if link.told), None)
     source = source or next((link for link in chain if link.no_answer), None)
     source = source or next((link for link in chain if link.named_status), outer)
@@ -209,6 +213,16 @@ def _of_chain(error: BaseException, secrets: tuple[str, ...]) -> FailureDetail:
     own = next((link.retry_after_s for link in chain if link.retry_after_s is not None), None)
     wait = _wait(reading, source.headers, _with_text(source), None) if own is None else own
     return _detail(reading, wait, secrets, hidden=reading.status == 0)
+
+
+def _ungrouped(message: str, links: list[BaseException]) -> str:
+    """Return the text of what was raised from a group, with what the group holds."""
+    group = next((link for link in links if is_group(link)), None)
+    if group is None:
+        return message
+    held = [read_exception(leaf).reading.message for leaf in of_failures(leaves(group))]
+    whole = "; ".join(dict.fromkeys(held))
+    return GROUP.sub(lambda _: whole, message)
 
 
 def _with_text(source: Raised) -> object:
@@ -236,7 +250,7 @@ def _detail(
 ) -> FailureDetail:
     """Clean what was read; `hidden`: addresses in the text are masked."""
     message, more = _bounded(valid_text(reading.message).strip())
-    message = redact(message, secrets)
+    message = redact(without_internals(message), secrets)
     if hidden:
         message = _ADDRESS.sub("[address]", message)
     code = _identifier(reading.codes[0] if reading.codes else "", secrets)

@@ -6,6 +6,7 @@ __all__ = ("NO_ANSWER", "attribute", "called", "class_names", "own_body", "own_t
 
 from typing import TYPE_CHECKING
 
+from compass_agent.errors.internals import is_internal
 from compass_agent.errors.shapes import as_object, is_list, is_object, word
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def said(error: BaseException) -> str:
     arguments = attribute(error, "args")
     if text and is_list(arguments) and arguments and _is_repr(text, arguments):
         text = ", ".join(part for item in arguments if (part := _for_people(item)))
+    text = "" if is_internal(text) else text
     return text or word(attribute(error, "message")) or type(error).__name__
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("comes_of", "is_group", "leaves", "only_exception")
+__all__ = ("comes_of", "is_group", "leaves", "of_failures", "only_exception")
 
 from typing import TypeGuard
 
@@ -29,6 +29,12 @@ def leaves(error: BaseException) -> list[BaseException]:
         else:
             found.append(current)
     return found or [error]
+
+
+def of_failures(found: list[BaseException]) -> list[BaseException]:
+    """Return those that are no cancellations, which what failed beside them caused; else all."""
+    names = ("Cancelled", "CancelledError")
+    return [one for one in found if type(one).__name__ not in names] or found
 
 
 def comes_of(error: BaseException, first: BaseException | None) -> bool:

@@ -233,6 +233,7 @@ class AgentExited:
         start_failure: Not empty: it could not be started, and why.
         stopped_by: Not empty: the runtime stopped it, and who asked.
         unfinished: Work had begun, and the agent, which tells the end of its work, did not.
+        last_words: The failure that the last line of a stream of no known format told.
     """
 
     exit_code: int | None = None
@@ -241,6 +242,7 @@ class AgentExited:
     start_failure: str = ""
     stopped_by: str = ""
     unfinished: bool = False
+    last_words: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ __all__ = (
     "event_kind",
     "is_injection",
     "is_lifecycle",
+    "is_priority",
     "is_session_error",
     "new_epoch",
     "valid_text",
@@ -45,6 +46,7 @@ from compass_agent.frames.classify import (
     event_kind,
     is_injection,
     is_lifecycle,
+    is_priority,
     is_session_error,
 )
 from compass_agent.frames.cursor import Cursor, InvalidCursorError

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from compass.v1.compass_pb2 import AgentToolCallStatus, SessionEvent, SessionFrame
 from compass_agent.errors.shapes import valid_text
+from compass_agent.frames.pieces import PieceEncoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,11 +29,13 @@ class FrameBuilder:
         now: Gives the time in milliseconds since 1970-01-01 UTC.
     """
 
-    __slots__ = ("_count", "_now")
+    __slots__ = ("_answer", "_count", "_now", "_reasoning")
 
     def __init__(self, now: Callable[[], int]) -> None:
         self._now = now
         self._count = 0
+        self._answer = PieceEncoder("assistant_text")
+        self._reasoning = PieceEncoder("thinking")
 
     def _stamp(self) -> tuple[SessionFrame, SessionEvent]:
         frame = SessionFrame()
@@ -44,19 +47,16 @@ class FrameBuilder:
 
     def assistant_text(self, text: str, message_id: str) -> SessionFrame:
         """A piece of the answer."""
-        # The frame that comes hundreds of times a second: stamped here, as `_stamp` does.
-        frame = SessionFrame()
-        event = frame.typed_event
-        self._count = count = self._count + 1
-        event.event_id = str(count)
-        event.at_unix_ms = self._now()
+        frame, event = self._stamp()
         part = event.assistant_text
         part.message_id = message_id
-        try:
-            part.text = text
-        except UnicodeEncodeError:
-            part.text = valid_text(text)
+        part.text = valid_text(text)
         return frame
+
+    def encoded_assistant_text(self, text: str, message_id: str) -> bytes:
+        """The bytes of `assistant_text`, for a text of at most `SHORT_CHARS` characters."""
+        self._count = count = self._count + 1
+        return self._answer.encode(count, self._now(), text, message_id)
 
     def thinking(self, text: str, message_id: str) -> SessionFrame:
         """A piece of reasoning."""
@@ -65,6 +65,11 @@ class FrameBuilder:
         part.message_id = message_id
         part.text = valid_text(text)
         return frame
+
+    def encoded_thinking(self, text: str, message_id: str) -> bytes:
+        """The bytes of `thinking`, for a text of at most `SHORT_CHARS` characters."""
+        self._count = count = self._count + 1
+        return self._reasoning.encode(count, self._now(), text, message_id)
 
     def prompt(self, text: str, message_id: str) -> SessionFrame:
         """What the user asked."""

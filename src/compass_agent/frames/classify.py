@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("event_kind", "is_injection", "is_lifecycle", "is_session_error")
+__all__ = ("event_kind", "is_injection", "is_lifecycle", "is_priority", "is_session_error")
 
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,14 @@ def is_injection(frame: SessionFrame) -> bool:
 def is_session_error(frame: SessionFrame) -> bool:
     """Tell whether the frame is the content of a failed or stopped turn, of either kind."""
     return frame.typed_event.HasField("session_error")
+
+
+def is_priority(frame: SessionFrame) -> bool:
+    """Tell whether any of the three predicates holds: the frame is never dropped."""
+    if frame.state != 0:
+        return True
+    event = frame.typed_event  # looked up once: each look makes an object
+    return event.HasField("session_injection") or event.HasField("session_error")
 
 
 def event_kind(frame: SessionFrame) -> str | None:

@@ -17,7 +17,8 @@ CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", LARGEST_MESSAGE),
     # A hub that came back is found again within two seconds.
     ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 50),
+    # Its name misleads: so long may one attempt to connect take, on a busy machine too.
+    ("grpc.min_reconnect_backoff_ms", 2_000),
     ("grpc.max_reconnect_backoff_ms", 2_000),
     # A hub that no longer answers is noticed, also while nothing is said.
     ("grpc.keepalive_time_ms", 20_000),

@@ -79,6 +79,11 @@ class Retention:
             self.trace_bytes is not None and size > self.trace_bytes
         )
 
+    @property
+    def removes(self) -> bool:
+        """Whether anything is ever removed."""
+        return self.trims or (self.ended_age_s, self.total_bytes) != (None, None)
+
     def too_old_ms(self, now_ms: int) -> int:
         """Return the time at or before which stored trace is too old; below 0: none is."""
         return -1 if self.trace_age_s is None else now_ms - round(self.trace_age_s * 1000)

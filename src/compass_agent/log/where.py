@@ -49,6 +49,7 @@ def open_log(
     *,
     durability: Durability = "normal",
     retention: Retention | None = None,
+    one_loop: bool = False,
 ) -> SessionLog:
     """Return the log that `url` names; the caller closes it with `aclose()`.
 
@@ -72,6 +73,8 @@ def open_log(
         durability: Of an SQLite file: whether an answer waits for the disk (`"full"`).
         retention: What is kept; None: what `Retention()` says. It holds for what this log does:
             others who have the same file open go by theirs.
+        one_loop: All calls come from one asyncio loop, which runs until the log was closed. A log
+            on NATS then needs no thread of its own, and takes more; the others do as ever.
 
     Raises:
         OperationError: `unsupported_input`: no such kind of log in this version, a hub (which is
@@ -89,7 +92,8 @@ def open_log(
     if scheme == "nats":
         # The stream has a bound of its own; the default one is made for the disk of one machine.
         apart = Retention(total_bytes=None)
-        return _jetstream(rest, parse_settings(settings, retention or apart, durability)[0])
+        keep = parse_settings(settings, retention or apart, durability)[0]
+        return _jetstream(rest, keep, one_loop=one_loop)
     from compass_agent.log.sqlite import SqliteLog  # noqa: PLC0415 - only who opens a file needs SQLite
 
     path = Path(rest).expanduser()
@@ -184,8 +188,8 @@ def _memory(name: str, retention: Retention, *, is_said: bool) -> MemoryLog:
     return log
 
 
-def _jetstream(rest: str, retention: Retention) -> SessionLog:
+def _jetstream(rest: str, retention: Retention, *, one_loop: bool) -> SessionLog:
     require_extra_of("nats:")
     from compass_agent.log.jetstream import open_url  # noqa: PLC0415 - it needs the extra `nats`
 
-    return open_url(rest, retention)
+    return open_url(rest, retention, one_loop=one_loop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ("handle",)
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compass_agent.events import (
@@ -291,6 +292,11 @@ def _agent_exited(state: MappingState, event: AgentExited) -> Frames:
         missing = " without the closing event of its run" if run_open else ""
         frames = [state.build.notice(how + missing)]
         return frames + state.to(AgentSessionState.AGENT_SESSION_STATE_STOPPED)
+    if event.last_words is not None:
+        # The command itself said why: how it ended adds to that.
+        ended = _exit_failure(event, how, open_work=open_work)
+        failure = replace(event.last_words, code=event.last_words.code or ended.code)
+        return [state.build.notice(without_secrets(ended.message)), *state.tell(failure)]
     return state.tell(_exit_failure(event, how, open_work=open_work))
 
 

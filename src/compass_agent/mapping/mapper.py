@@ -13,8 +13,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard, get_args
 
-from compass_agent.events import Failure, InnerEvent, Unknown, decode
-from compass_agent.frames import SessionErrorKind, SessionFrame
+from compass_agent.events import Failure, InnerEvent, TextDelta, ThinkingDelta, Unknown, decode
+from compass_agent.frames import AgentSessionState, SessionErrorKind, SessionFrame
+from compass_agent.frames.pieces import SHORT_CHARS
 from compass_agent.mapping.handlers import handle
 from compass_agent.mapping.state import MappingState
 from compass_agent.mapping.told import without_secrets
@@ -22,13 +23,15 @@ from compass_agent.mapping.told import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from compass_agent.frames import AgentSessionState, SessionError, SessionInjectionKind
+    from compass_agent.frames import SessionError, SessionInjectionKind
 
 _logger = logging.getLogger("compass_agent.mapping")
 
 # So many types are counted by name; an agent that makes up types must not eat memory.
 _COUNTED_TYPES = 1_000
 _OBJECT: type[Any] = dict
+# `type` alone would be of an unknown type for what is of any.
+_class_of: Callable[[object], object] = type
 _EVENT_CLASSES = frozenset[object](get_args(InnerEvent))
 
 
@@ -84,19 +87,47 @@ class EventMapper:
                 gives it. Anything else gives one `UnmappedEvent`; nothing raises.
         """
         try:
-            if type(event) is _OBJECT:
-                # A text delta comes hundreds of times a second: it takes the short way.
-                step = event.get("assistantMessageEvent")
-                if type(step) is _OBJECT and event.get("type") == "message_update":
-                    delta = step.get("delta")
-                    if type(delta) is str and delta and step.get("type") == "text_delta":
-                        now = self._now
-                        now.message_has_content = True
-                        return [now.build.assistant_text(delta, now.message_id)]
             return self._map(event)
         except Exception as error:  # noqa: BLE001 - the promise is that nothing raises
             reason = f"could not be mapped: {type(error).__name__}"
             return [self._note_unmapped(type(event).__name__, reason)]
+
+    def encoded_delta(self, event: Any) -> bytes | None:
+        """Return the bytes of the one frame that `map` gives for a short delta.
+
+        Deltas come hundreds of times a second, so they take a short way.
+
+        Args:
+            event: As for `map`.
+
+        Returns:
+            None: it is something else, which nothing was done for yet. Nothing raises.
+        """
+        try:
+            kind = _class_of(event)
+            if kind is TextDelta:
+                text, step = event.text, "text_delta"
+            elif kind is ThinkingDelta:
+                text, step = event.text, "thinking_delta"
+            elif kind is _OBJECT and event.get("type") == "message_update":
+                inner = event.get("assistantMessageEvent")
+                if type(inner) is not _OBJECT:
+                    return None
+                text, step = inner.get("delta"), inner.get("type")
+            else:
+                return None
+            if type(text) is not str or not 0 < len(text) <= SHORT_CHARS:
+                return None
+            now = self._now
+            if step == "text_delta":
+                now.message_has_content = True
+                return now.build.encoded_assistant_text(text, now.message_id)
+            if step == "thinking_delta":
+                now.message_has_content = True
+                return now.build.encoded_thinking(text, now.message_id)
+        except Exception:  # noqa: BLE001 - such as: what compares as no text does; `map` tells it
+            return None
+        return None
 
     def _map(self, event: object) -> list[SessionFrame | UnmappedEvent]:
         inner = event if _is_inner_event(event) else decode(event)
@@ -148,8 +179,21 @@ class EventMapper:
         self._now.stop_told = False
 
     def lifecycle(self, state: AgentSessionState.ValueType) -> list[SessionFrame]:
-        """Return the transition to `state`: one frame when the state changes, else none."""
+        """Return the transition to `state`: one frame when the state changes, else none.
+
+        STOPPED comes after the last updates of tool calls that are open.
+        """
         return self._now.to(state)
+
+    def close(self) -> list[SessionFrame]:
+        """Return the frames of the session's end: STOPPED, unless the last work failed.
+
+        Work that was left in the middle neither failed nor succeeded; its open tool calls are
+        interrupted.
+        """
+        if self._now.failed:
+            return self._now.close_tools(aborted=False)
+        return self._now.to(AgentSessionState.AGENT_SESSION_STATE_STOPPED)
 
     def notice(self, text: str, link: str | None = None) -> SessionFrame:
         """Return a line of information."""

@@ -90,11 +90,16 @@ class MappingState:
         self.message_has_content = False
 
     def to(self, state: AgentSessionState.ValueType) -> Frames:
-        """Return the transition to `state`: a frame when the state changes, else nothing."""
+        """Return the transition to `state`: a frame when the state changes, else nothing.
+
+        Nothing runs on in a session that has stopped: its open tool calls get their last update.
+        """
+        stopped = state == AgentSessionState.AGENT_SESSION_STATE_STOPPED
+        frames = self.close_tools(aborted=True) if stopped else []
         if state == self.lifecycle_state:
-            return []
+            return frames
         self._enter(state)
-        return [self.build.lifecycle(state)]
+        return [*frames, self.build.lifecycle(state)]
 
     def _enter(self, state: AgentSessionState.ValueType) -> None:
         self.lifecycle_state = state
@@ -128,7 +133,7 @@ class MappingState:
         self.told.add(failure.message, failure.status)
         self.stop_told = self.stop_told or bool(self.stopped_by)
         self.failed, self.over = not aborted, True
-        frames = self._close_tools(aborted=aborted)
+        frames = self.close_tools(aborted=aborted)
         content = self.build.session_error(
             SessionErrorKind.SESSION_ERROR_KIND_ABORTED
             if aborted
@@ -147,7 +152,8 @@ class MappingState:
             frames.append(self.build.lifecycle(self.lifecycle_state))
         return frames
 
-    def _close_tools(self, *, aborted: bool) -> Frames:
+    def close_tools(self, *, aborted: bool) -> Frames:
+        """Return the last updates of open tool calls: interrupted, or else failed."""
         status = (
             AgentToolCallStatus.AGENT_TOOL_CALL_STATUS_INTERRUPTED
             if aborted

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 __all__ = ("Driven", "drive")
 
+import asyncio
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Awaitable, Callable
+    from collections.abc import AsyncIterable, Awaitable, Callable, Generator
 
 # What a source may take to close once its work was stopped.
 _CLOSE_S = 2.0
+# How long a cancellation may have no effect before it is told, and how often that is looked at.
+_PATIENCE_S = 1.0
+_LOOK_S = 0.25
 
 
 class Driven(Protocol):
@@ -30,12 +35,16 @@ class Driven(Protocol):
 async def drive(session: Driven, events: AsyncIterable[object]) -> None:
     """Feed `session` every event as soon as it comes, then how the stream ended; close the stream.
 
+    A cancellation that a tool swallows is told as the stop that it is, although the stream goes on:
+    within two seconds, where asyncio says that it was asked for.
+
     Raises:
         BaseException: What the stream raised, the same object.
     """
     try:
-        async for event in events:
-            session.feed(event)
+        with _watched(session):
+            async for event in events:
+                session.feed(event)
     except BaseException as error:
         session.settle(error)
         raise
@@ -46,3 +55,41 @@ async def drive(session: Driven, events: AsyncIterable[object]) -> None:
         if close is not None:
             with anyio.move_on_after(_CLOSE_S, shield=True):
                 await close()
+
+
+class _Watch:
+    """Looks whether the task was cancelled and goes on nevertheless."""
+
+    def __init__(self, session: Driven, task: asyncio.Task[object]) -> None:
+        self._session = session
+        self._task = task
+        self._before = task.cancelling()
+        self._loop = task.get_loop()
+        self._since: float | None = None
+        self._next = self._loop.call_later(_LOOK_S, self._look)
+
+    def _look(self) -> None:
+        if self._task.cancelling() <= self._before:
+            self._since = None
+        elif self._since is None:
+            self._since = self._loop.time()
+        elif self._loop.time() - self._since >= _PATIENCE_S:
+            self._session.settle(asyncio.CancelledError())
+            return
+        self._next = self._loop.call_later(_LOOK_S, self._look)
+
+    def cancel(self) -> None:
+        self._next.cancel()
+
+
+@contextmanager
+def _watched(session: Driven) -> Generator[None, None, None]:
+    task: asyncio.Task[object] | None = None
+    with suppress(RuntimeError):  # not asyncio: there, who was cancelled is cancelled again
+        task = asyncio.current_task()
+    watch = None if task is None else _Watch(session, task)
+    try:
+        yield
+    finally:
+        if watch is not None:
+            watch.cancel()

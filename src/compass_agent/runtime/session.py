@@ -65,7 +65,7 @@ class Session:
 
     Leaving the block with an exception tells the failure (a cancellation or an interrupt: the stop)
     and lets the exception go on unchanged. Leaving it normally ends the session as STOPPED, unless
-    the last work failed: then ERRORED stays.
+    the last work failed: then ERRORED stays. Tool calls that are open then are interrupted.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a setting, by keyword
@@ -144,6 +144,10 @@ class Session:
         # that raises (Ctrl-C) would leave the lock held for ever.
         with self._lock:
             try:
+                data = None if self._masks else self._mapper.encoded_delta(event)
+                if data is not None:
+                    self._sink.emit_trace(data)
+                    return
                 for masked in self._masker.feed(event) if self._masks else (event,):
                     self._emit(self._mapper.map(masked))
             except Exception as error:  # noqa: BLE001 - nothing may reach the agent
@@ -305,8 +309,7 @@ class Session:
             self._tell_exception(error)
         with self._lock:
             self._flush()
-            if not self._mapper.failed:
-                self._emit(self._mapper.lifecycle(AgentSessionState.AGENT_SESSION_STATE_STOPPED))
+            self._emit(self._mapper.close())
             self._sink.end(self._mapper.state)
 
     def _close(self) -> None:

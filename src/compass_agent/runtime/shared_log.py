@@ -112,7 +112,7 @@ async def shared_log(url: str) -> AsyncGenerator[SharedLog]:
 
 def _open(url: str) -> SharedLog:
     if not is_hub(url):
-        log = open_log(url)
+        log = open_log(url, one_loop=True)
         return SharedLog(LocalTransport(log), log.aclose)
     from compass_agent.transport.grpc import hub_transport  # noqa: PLC0415 - only who uses a hub needs gRPC
 

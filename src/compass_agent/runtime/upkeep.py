@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger("compass_agent.runtime")
 
-_EVERY_S = 60.0
+_EVERY_S, _REST = 60.0, 20
+"""A large log takes long to look through, and whoever uses it waits meanwhile: so many times as
+long it is left alone."""
 
 
 class Trying:
@@ -46,8 +48,9 @@ class Trying:
 
 
 async def keep_pruned(log: KeepLog) -> None:
-    """Prune `log` now and then every minute, until it is cancelled."""
+    """Prune `log` now and then every minute, or less often if that takes long, until cancelled."""
     pruning = Trying("the log could not be pruned")
     while True:
+        began = anyio.current_time()
         await pruning.once(log.prune)
-        await anyio.sleep(_EVERY_S)
+        await anyio.sleep(max(_EVERY_S, _REST * (anyio.current_time() - began)))

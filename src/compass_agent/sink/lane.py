@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ("Entry", "Lane")
 
+import sys
 from collections import deque
 from typing import TypeAlias
 
@@ -21,7 +22,6 @@ class Lane:
     """
 
     __slots__ = (
-        "_bounded",
         "_capacity",
         "_max_bytes",
         "delivered",
@@ -34,9 +34,8 @@ class Lane:
     )
 
     def __init__(self, capacity: int | None = None, max_bytes: int | None = None) -> None:
-        self._bounded = capacity is not None or max_bytes is not None
-        self._capacity = capacity if capacity is not None else float("inf")
-        self._max_bytes = max_bytes if max_bytes is not None else float("inf")
+        self._capacity = sys.maxsize if capacity is None else capacity
+        self._max_bytes = sys.maxsize if max_bytes is None else max_bytes
         self.waiting: deque[Entry] = deque()
         self.size = 0
         self.emitted = 0
@@ -53,21 +52,16 @@ class Lane:
         self.emitted += 1
         self.size += size
         waiting.append((seq, data))
-        if self._bounded:
-            while len(waiting) > self._capacity or (
-                self.size > self._max_bytes and len(waiting) > 1
-            ):
-                self.drop_oldest()
-        if len(waiting) > self.peak:  # noqa: PLR1730 - a call of max is dear on the hot path
-            self.peak = len(waiting)
-
-    def drop_oldest(self) -> None:
-        """Lose the oldest frame that waits."""
-        size = len(self.waiting[0][1])
-        # As in `append`: the one call that changes something comes last.
-        self.size -= size
-        self.lost += 1
-        self.waiting.popleft()
+        count = len(waiting)
+        while count > self._capacity or (self.size > self._max_bytes and count > 1):
+            size = len(waiting[0][1])
+            # As above: the one call that changes something comes last.
+            self.size -= size
+            self.lost += 1
+            waiting.popleft()
+            count -= 1
+        if count > self.peak:  # noqa: PLR1730 - a call of max is dear on the hot path
+            self.peak = count
 
     def take(self, frames: int, size: int, *, at_least_one: bool) -> list[Entry]:
         """Take up to `frames` frames of together `size` bytes from the front; they are in doubt.

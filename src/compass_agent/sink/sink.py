@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING
 from compass_agent.frames import (
     SessionFrame,
     check_session_id,
-    is_injection,
-    is_lifecycle,
-    is_session_error,
+    is_priority,
     new_epoch,
 )
 from compass_agent.sink.counts import Counts
@@ -35,6 +33,9 @@ if TYPE_CHECKING:
     from compass_agent.wire import Answer, Batch
 
 _logger = logging.getLogger("compass_agent.sink")
+
+# From the class: a message looks for its fields before it finds its methods.
+_encode = SessionFrame.SerializeToString
 
 _TRACE_CAPACITY = 1_024
 _TRACE_BYTES = 8 * 1024 * 1024
@@ -95,8 +96,8 @@ class FrameSink:
         rejected and logged once a kind. A frame above 512 KiB is shortened.
         """
         try:
-            data = frame.SerializeToString()
-            priority = is_lifecycle(frame) or is_injection(frame) or is_session_error(frame)
+            data = _encode(frame)
+            priority = is_priority(frame)
             if len(data) > MAX_FRAME_BYTES:
                 data = self._shorten(frame)
         except Exception as error:  # noqa: BLE001 - nothing may reach the agent
@@ -110,6 +111,17 @@ class FrameSink:
             waker()
         if priority and self._journal is not None:
             self._complain(self._journal)
+
+    def emit_trace(self, data: bytes) -> None:
+        """Add a frame of the trace lane that is encoded already. Waits and raises as `emit` does.
+
+        Args:
+            data: A frame of at most 512 KiB that is no transition, injection or session error.
+        """
+        with self._lock:
+            waker = self._admit(data, False)  # noqa: FBT003 - by position, as below
+        if waker is not None:
+            waker()
 
     def _admit(self, data: bytes, priority: bool) -> Callable[[], None] | None:  # noqa: FBT001 - called once, by position
         """Give the frame its place in its lane; return whom to wake."""

@@ -68,6 +68,10 @@ class _CapturingSink(FrameSink):
         super().emit(frame)
         self.keep_all()
 
+    def emit_trace(self, data: bytes) -> None:
+        super().emit_trace(data)
+        self.keep_all()
+
     def keep_all(self) -> None:
         """Take whatever waits; an emit that interrupts another one leaves it to that one."""
         with self._taking:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from compass_agent.view.diff import diff_text
 from compass_agent.view.entries import (
     Ended,
     Failure,
@@ -243,6 +242,8 @@ class EntryWriter:
             self._row(row, Role.PLAIN)
 
     def _diff(self, diff: FileDiff) -> None:
+        from compass_agent.view.diff import diff_text  # noqa: PLC0415 - dear, and most show none
+
         text = diff_text(diff)
         self.lines.begin(self._bar("bar"), self._bar("bar"), Role.DIM)
         self.lines.put(diff.path or "(no path)", Role.STRONG)

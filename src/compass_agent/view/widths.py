@@ -12,13 +12,13 @@ __all__ = ("cell_width", "char_width")
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 
 _EMOJI_PLANES = 0x1F000
 """Wide from here on, whatever a table says: newer tables say so of more and more."""
 
 # Two cells by one of those tables, below the emoji planes; unassigned ones among them are, too.
-_WIDE = re.compile(
+_WIDE = (
     "["
     "\u1100-\u115f\u17a4\u17d8\u231a\u231b\u2329\u232a\u23e9-\u23ec\u23f0\u23f3\u25fd\u25fe"
     "\u2614\u2615\u261d\u2630-\u2637\u2648-\u2653\u267f\u268a-\u268f\u2693\u26a1\u26aa\u26ab"
@@ -30,7 +30,7 @@ _WIDE = re.compile(
     "]"
 )
 # Nothing in it but characters of one cell: Latin, Greek, Cyrillic, and the usual signs.
-_SINGLE = re.compile(
+_SINGLE = (
     "[ -~\u00a0-\u02ff\u0370-\u0482\u048a-\u0530\u1e00-\u1fff\u2010-\u2027\u2030-\u205e"
     "\u2070-\u20cf\u2100-\u2319\u2400-\u25fc]*"
 )
@@ -38,9 +38,15 @@ _SINGLE = re.compile(
 _EMOJI_SELECTOR = "\ufe0f"
 
 
+@cache
+def _expression(pattern: str) -> re.Pattern[str]:
+    """Return the expression, compiled once a text needs it: that takes milliseconds."""
+    return re.compile(pattern)
+
+
 def cell_width(text: str) -> int:
     """Return how many terminal cells `text` takes at most."""
-    if text.isascii() or _SINGLE.fullmatch(text):
+    if text.isascii() or _expression(_SINGLE).fullmatch(text):
         return len(text)
     return sum(map(char_width, text))
 
@@ -48,7 +54,7 @@ def cell_width(text: str) -> int:
 @lru_cache(maxsize=4096)
 def char_width(char: str) -> int:
     """Return how many terminal cells `char` takes at most: 0, 1 or 2."""
-    if ord(char) >= _EMOJI_PLANES or _WIDE.match(char):
+    if ord(char) >= _EMOJI_PLANES or _expression(_WIDE).match(char):
         return 2
     if char == _EMOJI_SELECTOR:
         return 1

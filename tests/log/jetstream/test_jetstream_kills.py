@@ -122,7 +122,8 @@ async def kill_again_and_again(folder: Path, kills: int) -> Run:
     server.start()
     try:
         stream = await fresh_stream(server, {"storage": "file"})
-        run = Run(JetStreamLog([server.url], stream), JetStreamLog([server.url], stream))
+        reading = JetStreamLog([server.url], stream, one_loop=True)
+        run = Run(JetStreamLog([server.url], stream), reading)
         sessions = [f"w{number}" for number in range(WRITERS)]
         for session in sessions:
             await run.log.open(session, E1)

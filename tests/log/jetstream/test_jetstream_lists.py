@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from compass_agent.errors.codes import OperationError
+from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.log.jetstream.faults import EngineError
 from compass_agent.log.memory import MemoryLog
+from compass_agent.log.retention import Retention
 from nats_logs import fresh_log
 from writing_logs import E1, E2, Clock, batch
 
@@ -66,3 +68,43 @@ async def test_a_list_of_an_engine_that_is_away_is_an_error(nats_server: NatsSer
     await log.aclose()
     with pytest.raises(OperationError, match="reached"):
         await log.sessions()
+
+
+async def test_a_list_whose_middle_the_engine_does_not_answer_is_one_error(
+    nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = await fresh_log(nats_server)
+    await log.open("s1", E1)
+    engine = log._store.engine  # pyright: ignore[reportPrivateUsage] - where answers come in
+
+    async def silent(filters: list[str]) -> None:
+        raise EngineError(ErrorCode.UNAVAILABLE, f"no answer about {len(filters)}")
+
+    monkeypatch.setattr(engine, "lasts", silent)
+    with pytest.raises(EngineError):
+        await log.sessions()
+    await log.aclose()
+
+
+async def test_looking_after_all_sessions_rests_longer_than_it_took(
+    nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    log = await fresh_log(nats_server, clock)
+    keeper = log._keeper  # pyright: ignore[reportPrivateUsage] - it works by itself
+    now = iter([0.0, 0.0, 10.0, 200.0, 211.0])
+    monkeypatch.setattr(keeper, "clock", lambda: next(now))
+    assert keeper.appended(batch(1))  # the first append, at 0
+    await log._thread.run(lambda: keeper.tend("s1"))  # pyright: ignore[reportPrivateUsage] - from 0 to 10
+    clock.pass_s(61)
+    assert not keeper.appended(batch(2))  # at 200
+    clock.pass_s(61)
+    assert keeper.appended(batch(3))  # at 211
+    await log.aclose()
+
+
+async def test_where_all_is_kept_nobody_looks_after_it(nats_server: NatsServer) -> None:
+    everything = Retention(ended_age_s=None, total_bytes=None)
+    log = await fresh_log(nats_server, retention=everything)
+    assert not log._keeper.appended(batch(1))  # pyright: ignore[reportPrivateUsage] - it works by itself
+    await log.aclose()

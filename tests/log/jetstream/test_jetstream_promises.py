@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.requirement("G-NATS-1")
-async def test_the_log_on_jetstream_keeps_every_promise_of_a_log(nats_server: NatsServer) -> None:
-    await check_log(lambda: fresh_log(nats_server))
+@pytest.mark.parametrize("one_loop", [False, True])
+async def test_the_log_on_jetstream_keeps_every_promise_of_a_log(
+    nats_server: NatsServer, *, one_loop: bool
+) -> None:
+    await check_log(lambda: fresh_log(nats_server, one_loop=one_loop))
 
 
 @pytest.mark.requirement("G-NATS-1")

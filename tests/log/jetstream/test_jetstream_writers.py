@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.jetstream import JetStreamLog
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from compass_agent.log import Pages
+    from compass_agent.log.jetstream.engine import Stored
     from nats_servers import NatsServer
 
 ALL = Retention(ended_age_s=None, total_bytes=None)
@@ -219,3 +221,69 @@ async def test_a_live_message_that_is_lost_is_noticed_with_the_next_one(
         await here.append(batch(number, trace=[number], through=number))
     assert await take(pages, 2) == ["t2", "t3"]
     assert len(lost) == 2
+
+
+@pytest.mark.requirement("G-NATS-2")
+async def test_what_is_stored_while_a_replica_that_lags_is_read_is_no_hole(
+    two: tuple[JetStreamLog, JetStreamLog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = two
+    await here.open(S, E1)
+    await here.append(batch(1, trace=[1], through=1))
+    store = there._store  # pyright: ignore[reportPrivateUsage] - where answers come in
+    engine = store.engine
+    subjects, fetch = engine.subjects, engine.fetch
+    places: list[int] = []
+
+    def newest() -> int:
+        known = store.session(S).known
+        return 0 if known is None else known.pos
+
+    async def tells_then_more_is_stored(subject: str) -> dict[str, int]:
+        found = await subjects(subject)
+        places.append(newest())
+        seq = 1 + len(places)
+        await here.append(batch(seq, priority=[seq], through=seq))
+        with anyio.fail_after(5):
+            while newest() <= places[-1]:
+                await checkpoint()
+        return found
+
+    async def lags(subject: str, start: int) -> list[Stored]:
+        monkeypatch.setattr(engine, "subjects", subjects)
+        return [one for one in await fetch(subject, start) if one.pos <= places[-1]]
+
+    monkeypatch.setattr(engine, "subjects", tells_then_more_is_stored)
+    monkeypatch.setattr(engine, "fetch", lags)
+    pages = there.read(S)
+    found = await take(pages, 1)
+    monkeypatch.undo()
+    last = 2 + len(places)
+    await here.append(batch(last, trace=[last], through=last))
+    while f"t{last}" not in found:
+        found += await take(pages, 1)
+    urgent = [f"p{seq}" for seq in range(2, last)]
+    assert [word for word in found if word != "caught up"] == ["t1", *urgent, f"t{last}"]
+
+
+async def test_late_frames_that_a_replica_lacks_for_now_are_asked_for_again(
+    two: tuple[JetStreamLog, JetStreamLog], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = two
+    await here.open(S, E1)
+    await here.append(batch(1, trace=[1], through=3))
+    pages = there.read(S)
+    assert await take(pages, 3) == ["t1", "gap 2-3 dropped", "caught up"]
+    store = there._store  # pyright: ignore[reportPrivateUsage] - where answers come in
+    fetch = store.engine.fetch
+    asked: list[str] = []
+
+    async def lags_once(subject: str, start: int) -> list[Stored]:
+        asked.append(subject)
+        return [] if len(asked) == 1 else await fetch(subject, start)
+
+    monkeypatch.setattr(store.engine, "fetch", lags_once)
+    await here.append(batch(2, priority=[2], through=3))
+    store.session(S).forget()  # what passed is not known any more
+    assert await take(pages, 1) == ["p2 late"]
+    assert len(asked) == 2

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -29,6 +30,8 @@ from writing_logs import E1, E2, Clock, S, batch, end, failed, state, told
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
     from pathlib import Path
+
+    from anyio.abc import ByteStream
 
     from compass_agent.wire import Batch, Item, Page
 
@@ -87,6 +90,36 @@ async def test_a_hub_reads_as_its_log(place: Path, after: Cursor | None, page_fr
         [item for page in near for item in page.items]
     )
     assert pages[-1].cursor == near[-1].cursor
+
+
+async def late_to_hear(near: ByteStream, far: Path, late_s: float) -> None:
+    """Join a caller to the hub at `far`, as late as a busy machine does."""
+    async with near, await anyio.connect_unix(far) as hub, anyio.create_task_group() as tasks:
+        with anyio.move_on_after(late_s):
+            await anyio.Event().wait()
+
+        async def carry(source: ByteStream, to: ByteStream) -> None:
+            with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+                while True:
+                    await to.send(await source.receive())
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(carry, near, hub)
+        await carry(hub, near)
+
+
+@pytest.mark.requirement("G-HUB-8")
+async def test_a_hub_that_is_slow_to_take_the_call_is_waited_for(place: Path) -> None:
+    log = MemoryLog()
+    await stored(log, *TWO_EPOCHS)
+    slow = place.with_name("slow.sock")
+    listener = await anyio.create_unix_listener(slow)
+    async with running_hub(log, unix=place), listener, anyio.create_task_group() as tasks:
+        take = partial(late_to_hear, far=place, late_s=0.5)
+        tasks.start_soon(listener.serve, take)
+        async with reading(slow) as (reader, _):
+            assert len(await reader.sessions()) == 1
+        tasks.cancel_scope.cancel()
 
 
 @pytest.mark.requirement("G-HUB-8")

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 _STREAM = "compass"
 
 
-def open_url(rest: str, retention: Retention) -> JetStreamLog:
+def open_url(rest: str, retention: Retention, *, one_loop: bool = False) -> JetStreamLog:
     """Return the log that `nats:` and `rest` name."""
     servers, stream, options = servers_of(rest)
-    return JetStreamLog(servers, stream, retention=retention, options=options)
+    return JetStreamLog(servers, stream, retention=retention, options=options, one_loop=one_loop)
 
 
 def servers_of(rest: str) -> tuple[list[str], str, dict[str, Any]]:

@@ -45,8 +45,7 @@ class CachedSession:
         session: The session's id.
         lock: Held by whoever looks the state up, or writes.
         known: The state; None: it must be looked up.
-        names: For each epoch the blocks that hold something, and how many records each had when
-            that was looked up; None: it must be.
+        names: For each epoch the blocks that hold something; None: it must be looked up.
         fetching: Held by whoever reads blocks.
         coming: Records of blocks that are being read, as they pass meanwhile.
         fresh: Blocks of records that passed since `names` was asked for.
@@ -60,7 +59,7 @@ class CachedSession:
     session: str
     lock: anyio.Lock = field(default_factory=_quick_lock)
     known: Snapshot | None = None
-    names: dict[str, dict[int, int]] | None = None
+    names: dict[str, set[int]] | None = None
     blocks: dict[tuple[str, int], list[Message]] = field(
         default_factory=dict[tuple[str, int], list[Message]]
     )
@@ -130,8 +129,8 @@ class CachedSession:
         block = record.first // BLOCK
         place = (epoch, block)
         self.fresh.add(place)
-        if self.names is not None and block not in self.names.setdefault(epoch, {}):
-            self.names[epoch][block] = 0
+        if self.names is not None and block not in self.names.setdefault(epoch, set()):
+            self.names[epoch].add(block)
             self.keep_block(epoch, block, [])
         for records in (self.blocks.get(place), self.coming.get(place)):
             if records is not None and (not records or records[-1].pos < record.pos):

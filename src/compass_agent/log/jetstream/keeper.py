@@ -10,6 +10,8 @@ from __future__ import annotations
 __all__ = ("Keeper",)
 
 import logging
+import math
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -32,6 +34,8 @@ from compass_agent.log.rules import bytes_of, summarise
 from compass_agent.log.schedule import Due, Schedule
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from compass_agent.log.jetstream.cache import CachedSession
     from compass_agent.log.jetstream.heads import KeptEpoch
     from compass_agent.log.jetstream.store import Store
@@ -39,8 +43,11 @@ if TYPE_CHECKING:
     from compass_agent.log.read import SessionSummary
     from compass_agent.wire import Batch
 
-_AT_ONCE = 8
+_AT_ONCE, _AT_ONCE_BESIDE = 8, 2
 _TOGETHER = 128
+_REST = 20
+"""Looking after all sessions is followed by so many times as long without: it slows writers."""
+
 _LEAST_ROOM = 64 * 1024
 _logger = logging.getLogger("compass_agent.log")
 
@@ -62,15 +69,20 @@ class Keeper:
         store: The sessions.
         writer: What changes them.
         retention: What is kept when nobody says otherwise.
+
+    Attributes:
+        clock: Gives seconds that only rise.
     """
 
     def __init__(self, store: Store, writer: Writer, retention: Retention) -> None:
+        self.clock: Callable[[], float] = time.monotonic
         self._store = store
         self._writer = writer
         self._retention = retention
         self._schedule = Schedule(retention)
         self._at_it = False
         self._due = Due.NOTHING
+        self._rests_until = -math.inf
         writer.make_room = self.make_room
 
     def appended(self, batch: Batch) -> bool:
@@ -79,6 +91,8 @@ class Keeper:
         size = bytes_of(batch.trace) if weighs else 0
         now_ms = self._store.now_ms()
         due = self._schedule.appended(batch.session, len(batch.trace), size, now_ms)
+        if not self._retention.removes or self.clock() < self._rests_until:
+            due &= ~Due.TEND
         self._due |= due
         return bool(due)
 
@@ -90,7 +104,12 @@ class Keeper:
         due, self._due = self._due, Due.NOTHING
         try:
             if Due.TEND in due:
-                await self.prune(None)
+                began = self.clock()
+                try:
+                    await self._prune(self._retention, dry_run=False, at_once=_AT_ONCE_BESIDE)
+                finally:
+                    spent = self.clock() - began
+                    self._rests_until = began + spent + _REST * spent
             else:
                 await self._trim(session, self._retention, self._store.now_ms(), dry_run=False)
         except OperationError as error:
@@ -115,9 +134,11 @@ class Keeper:
 
     async def prune(self, retention: Retention | None, *, dry_run: bool = False) -> Pruned:
         """As in `KeepLog`."""
-        keep = retention or self._retention
+        return await self._prune(retention or self._retention, dry_run=dry_run, at_once=_AT_ONCE)
+
+    async def _prune(self, keep: Retention, *, dry_run: bool, at_once: int) -> Pruned:
         now_ms = self._store.now_ms()
-        states = await self._all()
+        states = await self._all(at_once)
         kept = [
             KeptSession(session, _over_since(state, now_ms)) for session, state in states.items()
         ]
@@ -165,7 +186,7 @@ class Keeper:
         await self._cut(cached, state, cuts)
         return True
 
-    async def _all(self) -> dict[str, SessionState]:
+    async def _all(self, at_once: int = _AT_ONCE) -> dict[str, SessionState]:
         """Return all sessions as the engine has them now."""
         engine, subjects = self._store.engine, self._store.subjects
         names: list[str] = []
@@ -175,16 +196,24 @@ class Keeper:
             names += [one.subject.split(".")[-2] for one in found]
             start = found[-1].pos + 1 if found else start
         states: dict[str, SessionState] = {}
-        limit = anyio.Semaphore(_AT_ONCE)
+        failed: list[OperationError] = []
+        limit = anyio.Semaphore(at_once)
 
         async def some(sessions: list[str]) -> None:
             async with limit:
-                states.update(await self._store.newest(sessions))
+                if failed:
+                    return
+                try:
+                    states.update(await self._store.newest(sessions))
+                except OperationError as error:
+                    failed.append(error)
 
         unique = sorted({*names})
         async with anyio.create_task_group() as tasks:
             for begin in range(0, len(unique), _TOGETHER):
                 tasks.start_soon(some, unique[begin : begin + _TOGETHER])
+        if failed:
+            raise failed[0]
         return {session: state for session, state in states.items() if state.epochs}
 
     async def _remove(self, session: str, over_ms: int | None) -> bool:
@@ -262,7 +291,7 @@ class Keeper:
         pos = cached.known.pos if cached.known else 0
         epoch = cut.kept.head.epoch
         found: dict[str, int] = {}
-        for block in sorted((await self._store.names(cached)).get(epoch, {})):
+        for block in sorted((await self._store.names(cached)).get(epoch, ())):
             if block * BLOCK > cut.last:
                 break
             records, _ = await self._store.block(cached, epoch, block, pos)

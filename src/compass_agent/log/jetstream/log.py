@@ -47,6 +47,8 @@ class JetStreamLog:
         options: More for the client's `connect`, such as credentials.
         now_ms: Gives milliseconds since 1970-01-01 UTC.
         ahead_s: How long to wait for a watermark that is below a reader's cursor, in seconds.
+        one_loop: The first call comes from the asyncio loop on which the log is to work, without a
+            thread of its own; that loop runs until the log was closed. On trio it has no effect.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class JetStreamLog:
         options: dict[str, Any] | None = None,
         now_ms: Callable[[], int] | None = None,
         ahead_s: float = 2.0,
+        one_loop: bool = False,
     ) -> None:
         self.wake = Wake()
         self.now_ms = now_ms or wall_ms
@@ -67,7 +70,7 @@ class JetStreamLog:
         self._store = Store(self._engine, Subjects(stream), self.wake, self.now_ms)
         self._writer = Writer(self._store)
         self._keeper = Keeper(self._store, self._writer, self.retention)
-        self._thread = LoopThread(self._tidy)
+        self._thread = LoopThread(self._tidy, one_loop=one_loop)
 
     async def open(
         self, session: str, epoch: str, meta: SessionMeta | None = None, *, recovered: bool = False

@@ -79,7 +79,7 @@ async def trace_sizes(
     pos = cached.known.pos if cached.known else 0
     found: list[tuple[int, int, int]] = []
     names = await store.names(cached)
-    for block in sorted(names.get(head.epoch, {})):
+    for block in sorted(names.get(head.epoch, ())):
         if (block + 1) * BLOCK <= head.trimmed or block * BLOCK > head.through:
             continue
         for record in (await store.block(cached, head.epoch, block, pos))[0]:
@@ -102,7 +102,7 @@ async def _page(
     rows: list[FrameItem] = []
     size, fetched = 0, False
     known = await store.names(cached)
-    for block in sorted(known.get(head.epoch, {})):
+    for block in sorted(known.get(head.epoch, ())):
         if (block + 1) * BLOCK <= after or block * BLOCK > head.through:
             continue
         records, was_fetched = await store.block(cached, head.epoch, block, snapshot.pos)
@@ -157,7 +157,7 @@ async def _late(
     if state is None or place.arrivals is None or place.arrivals >= state.arrivals:
         return [], False
     older = {kept.head.epoch for kept in state.epochs[: state.index(place.epoch)]}
-    records = await store.behind(cached, place.arrivals, snapshot.pos)
+    records = await store.behind(cached, place.arrivals, snapshot.pos, state.arrivals)
     found = [
         item._replace(late=True)
         for record in records

@@ -236,39 +236,52 @@ class Store:
             records = cached.blocks[place]
         return [record for record in records if record.pos <= pos], fetched
 
-    async def names(self, cached: CachedSession) -> dict[str, dict[int, int]]:
-        """Return for each epoch the blocks that hold something, and how many records there are."""
+    async def names(self, cached: CachedSession) -> dict[str, set[int]]:
+        """Return for each epoch the blocks that hold something."""
         if cached.names is not None:
             return cached.names
-        found: dict[str, dict[int, int]] = {}
+        found: dict[str, set[int]] = {}
         drops = cached.drops
         passing = cached.fresh = set[tuple[str, int]]()
-        subjects = await self.engine.subjects(self.subjects.session(cached.session))
-        for subject, count in subjects.items():
+        for subject in await self.engine.subjects(self.subjects.session(cached.session)):
             *_, epoch, _lane, block = subject.split(".")
             if block.isdigit():
-                counts = found.setdefault(epoch, {})
-                counts[int(block)] = counts.get(int(block), 0) + count
+                found.setdefault(epoch, set()).add(int(block))
         for epoch, number in passing:
-            found.setdefault(epoch, {}).setdefault(number, 0)
+            found.setdefault(epoch, set()).add(number)
         if cached.heard is not None and cached.drops == drops and cached.fresh is passing:
             cached.names = found
         return found
 
-    async def behind(self, cached: CachedSession, after: int, pos: int) -> list[Message]:
-        """Return the records from behind `after` to `pos` that readers may have passed."""
+    async def behind(self, cached: CachedSession, after: int, pos: int, last: int) -> list[Message]:
+        """Return the records from behind `after` to `pos` that readers may have passed.
+
+        `last` is the place of the last one that there is up to `pos`.
+        """
         if cached.behind_from <= after and cached.known is not None and cached.heard is not None:
             found = cached.behind
         else:
-            stored = await self.engine.fetch(self.subjects.priority(cached.session), after + 1)
-            found = _decoded(stored)
+            found = await self._fetch_behind(cached.session, after, last)
         return [one for one in found if one.behind and after < one.pos <= pos]
 
+    async def _fetch_behind(self, session: str, after: int, last: int) -> list[Message]:
+        for _ in range(_LAG_TRIES):
+            stored = await self.engine.fetch(self.subjects.priority(session), after + 1)
+            if stored and stored[-1].pos >= last:
+                return _decoded(stored)
+            await anyio.sleep(_LAG_S)
+        raise _behind()
+
     async def _fetch_block(self, cached: CachedSession, epoch: str, block: int) -> list[Message]:
+        """Return all records of a block, whichever replica gives them.
+
+        The leader says how many there are. What is stored later passes by, and is kept from before
+        it was asked: a record that came in between would be in neither.
+        """
         subject = self.subjects.block(cached.session, epoch, block)
         for _ in range(_LAG_TRIES):
-            expected = (await self.names(cached)).get(epoch, {}).get(block, 0)
             passing = cached.coming[epoch, block] = list[Message]()
+            expected = sum((await self.engine.subjects(subject)).values())
             found = _decoded(await self.engine.fetch(subject, 1))
             if len(found) >= expected:
                 last = found[-1].pos if found else 0
@@ -277,9 +290,8 @@ class Store:
                     cached.keep_block(epoch, block, found)
                 return found
             # A replica that lags, or something was removed meanwhile.
-            cached.names = None
             await anyio.sleep(_LAG_S)
-        raise EngineError(ErrorCode.UNAVAILABLE, "the engine's replicas are behind")
+        raise _behind()
 
     def _hear(self, cached: CachedSession, message: Msg) -> None:
         headers = message.headers or {}
@@ -303,6 +315,10 @@ def _joined(sheet: Message | None, last: Stored | None) -> SessionState | None:
     message = decode(last.pos, last.payload)
     fits = message.epoch is not None and sheet.state.find(message.epoch) is not None
     return follow(sheet.state, message) if fits else None
+
+
+def _behind() -> EngineError:
+    return EngineError(ErrorCode.UNAVAILABLE, "the engine's replicas are behind")
 
 
 def _snapshot(message: Message, state: SessionState) -> Snapshot:

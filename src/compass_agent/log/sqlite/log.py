@@ -6,7 +6,7 @@ __all__ = ("SqliteLog",)
 
 import threading
 import time
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 from weakref import WeakValueDictionary
@@ -20,7 +20,6 @@ from compass_agent.log.retention import Pruned, Retention
 from compass_agent.log.rules import check_epoch
 from compass_agent.log.sqlite.connect import BUSY_S, connect, prepare, writing
 from compass_agent.log.sqlite.faults import reported
-from compass_agent.log.sqlite.keeper import Keeper
 from compass_agent.log.sqlite.statements import (
     append_batch,
     close_epoch,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from compass_agent.frames import Cursor
     from compass_agent.log.read import SessionSummary
     from compass_agent.log.reading import Place, View
+    from compass_agent.log.sqlite.keeper import Keeper
     from compass_agent.wire import Answer, Batch, SessionMeta
 
 _T = TypeVar("_T")
@@ -94,7 +94,13 @@ class SqliteLog:
         self.now_ms = now_ms or wall_ms
         self.ahead_s = ahead_s
         self.retention = retention or Retention()
-        self._keeper = Keeper(self.retention, self._read, self._write, self.now_ms)
+
+    @cached_property
+    def _keeper(self) -> Keeper:
+        # With the first append: who only reads, such as a tail, waits for its first line.
+        from compass_agent.log.sqlite.keeper import Keeper  # noqa: PLC0415 - dear to import
+
+        return Keeper(self.retention, self._read, self._write, self.now_ms)
 
     async def open(
         self, session: str, epoch: str, meta: SessionMeta | None = None, *, recovered: bool = False
