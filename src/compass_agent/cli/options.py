@@ -126,8 +126,8 @@ async def open_keeping(url: str | None) -> AsyncGenerator[SessionLog]:
         await log.aclose()
 
 
-def open_told(url: str | None) -> SessionLog:
-    """Open the log at `url`; when it cannot be, because of its version or an extra, say so.
+def open_told(url: str | None, *, one_loop: bool = False) -> SessionLog:
+    """Open the log as `open_log` does; when its version or an extra is in the way, say so.
 
     Raises:
         OperationError: As `open_log` does.
