@@ -142,7 +142,8 @@ class Pump:
             # A host's own publisher may put anything into its exceptions.
             from compass_agent.errors.redaction import redact  # noqa: PLC0415 - with the first failure
 
-            shown = redact(repr(error))
+            kind = "" if isinstance(error, OperationError) else f"{type(error).__name__}: "
+            shown = redact(f"{kind}{error}")
             _logger.warning("frames could not be published, trying again: %s", shown)
         self._complained = True
 
