@@ -197,7 +197,9 @@ def test_a_deadline_within_the_session_is_one_stop(how: str, asked: bool) -> Non
 
     with capture_frames() as frames, pytest.raises(TimeoutError):
         asyncio.run(main())
-    assert described(frames)[2:] == ["ABORTED - The host stopped the work", "state STOPPED"]
+    told = "Stopped by user" if asked else "The host stopped the work"
+    assert described(frames)[2:] == [f"ABORTED - {told}", "state STOPPED"]
+    assert [error.stopped_by for error in frames.errors()] == ["user" if asked else "host"]
 
 
 async def wrapped(cause: bool, *then: object) -> None:

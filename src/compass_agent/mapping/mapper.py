@@ -173,6 +173,11 @@ class EventMapper:
         now.stop_told = now.stop_told or aborted
         return frames
 
+    @property
+    def stopped_by(self) -> str:
+        """Who asked to stop the agent; empty: nobody did."""
+        return self._now.stopped_by
+
     def request_stop(self, stopped_by: str) -> None:
         """Note that the runtime was asked to stop the agent: whatever fails now is a stop."""
         self._now.stopped_by = stopped_by

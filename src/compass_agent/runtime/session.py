@@ -182,7 +182,8 @@ class Session:
 
     def _tell_exception(self, error: BaseException) -> None:
         if is_stop(error):
-            self.abort("The host stopped the work")
+            asked = self._mapper.stopped_by
+            self.abort(f"Stopped by {asked}" if asked else "The host stopped the work")
         elif not is_clean_exit(error):
             self.fail(error)
 
@@ -237,18 +238,22 @@ class Session:
             request_id=self._masker.mask(detail.request_id or ""),
         )
 
-    def abort(self, reason: str = "", *, stopped_by: str = "host") -> None:
+    def abort(self, reason: str = "", *, stopped_by: str = "", code: str = "") -> None:
         """Tell that the work was stopped on purpose. Never raises.
 
         Args:
             reason: For a person.
-            stopped_by: Who asked for it.
+            stopped_by: Who asked for it; else whom `request_stop` named, else the host.
+            code: Of what made somebody stop it.
         """
         self._tell(
             lambda: self._mapper.session_error(
                 SessionErrorKind.SESSION_ERROR_KIND_ABORTED,
                 self._masker.mask(verbatim_text(reason)),
-                stopped_by=self._masker.mask(verbatim_text(stopped_by)),
+                stopped_by=self._masker.mask(verbatim_text(stopped_by))
+                or self._mapper.stopped_by
+                or "host",
+                code=self._masker.mask(verbatim_text(code)),
             )
         )
 
