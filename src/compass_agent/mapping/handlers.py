@@ -223,6 +223,7 @@ def _tool_update(
 
 def _tool_ended(state: MappingState, event: ToolEnded) -> Frames:
     if state.tools.has_ended(event.tool_call_id):
+        state.tools.came_late(event.tool_call_id)
         return []
     state.tools.end(event.tool_call_id)
     status = (

@@ -174,6 +174,11 @@ class EventMapper:
         return frames
 
     @property
+    def late_results(self) -> int:
+        """How many results were dropped: their calls were closed with the turn before they came."""
+        return self._now.tools.late
+
+    @property
     def stopped_by(self) -> str:
         """Who asked to stop the agent; empty: nobody did."""
         return self._now.stopped_by
