@@ -9,7 +9,7 @@ import pytest
 from compass_agent.events import AgentExited, MessageStarted, RunStarted
 from compass_agent.frames import SessionErrorKind
 from compass_agent.mapping import EventMapper
-from inner_events import assistant_end, delta, message_start, run_end, tool_end, tool_start
+from inner_events import assistant_end, delta, message_start, run_end, tool_start
 from reading_frames import described, frames_of, states_of
 
 FAILED = assistant_end("error", errorMessage="503 Overloaded", errorStatus=503)
@@ -200,18 +200,6 @@ def test_open_tools_are_interrupted_by_an_abort() -> None:
         "update t1 INTERRUPTED",
         "ABORTED - Request was aborted",
     ]
-
-
-def test_a_result_that_comes_after_its_turn_is_dropped_and_counted() -> None:
-    mapper = new_mapper(RUN, message_start(), tool_start(call="a"), tool_start(call="b"), ABORTED)
-
-    assert mapper.map(tool_end("late", call="a")) == []
-    assert mapper.map(tool_end("late", call="a")) == []
-    assert mapper.late_results == 1
-    mapper.map(tool_start(call="c"))
-    assert len(mapper.map(tool_end("late", call="c"))) == 1
-    assert mapper.map(tool_end("late", call="c")) == []
-    assert mapper.late_results == 1
 
 
 def test_a_failure_of_the_runtime_that_was_told_is_not_told_again() -> None:

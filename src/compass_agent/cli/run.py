@@ -168,7 +168,7 @@ class _Runner:
                 self._stopped_by = number
                 who = "user" if number is signal.SIGINT else f"signal {number.name}"
                 if self._silence is None or not self._silence.stalled:
-                    self._session.request_stop(who)
+                    self._session.request_stop(who, for_good=True)
             if self._silence is not None:
                 self._silence.off()
             child.stop()

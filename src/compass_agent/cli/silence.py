@@ -36,7 +36,7 @@ class _Told(Protocol):
     @property
     def state(self) -> AgentSessionState.ValueType: ...
     def notice(self, text: str) -> None: ...
-    def request_stop(self, stopped_by: str) -> None: ...
+    def request_stop(self, stopped_by: str, *, for_good: bool = False) -> None: ...
     def abort(self, reason: str = "", *, stopped_by: str = "", code: str = "") -> None: ...
 
 
@@ -142,7 +142,7 @@ class Silence:
 
     def _end_stall(self) -> None:
         self.stalled = True
-        self._session.request_stop("watchdog")
+        self._session.request_stop("watchdog", for_good=True)
         told = f"Stalled: no output for {self._stall:g} s"
         self._session.abort(told, stopped_by="watchdog", code="adapter.stalled")
         self._stop()

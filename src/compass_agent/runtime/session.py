@@ -240,10 +240,15 @@ class Session:
         """
         self._tell(lambda: stop_frames(self._mapper, self._masker, reason, stopped_by, code))
 
-    def request_stop(self, stopped_by: str) -> None:
-        """Note that the agent was asked to stop, and by whom: what fails from now on is a stop."""
+    def request_stop(self, stopped_by: str, *, for_good: bool = False) -> None:
+        """Note that the agent was asked to stop, and by whom: what fails in this work is a stop.
+
+        Args:
+            stopped_by: Who asked.
+            for_good: So is what fails in later work: the agent itself is stopped.
+        """
         with self._lock:
-            self._mapper.request_stop(self._masker.mask(stopped_by))
+            self._mapper.request_stop(self._masker.mask(stopped_by), for_good=for_good)
 
     def inject(
         self,
