@@ -158,6 +158,20 @@ async def test_a_session_that_is_not_at_work_is_not_silent(stall: float | None) 
     assert [line for line in described(frames) if "No output" in line] == []
 
 
+async def test_the_work_of_a_command_that_is_not_recorded_is_not_known_to_be_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COMPASS_OFF", "1")
+    stop = Stop()
+    async with open_session("s1") as session, anyio.create_task_group() as tasks:
+        silence = Silence(session, stop, linger=0.01, stall=0.01)
+        tasks.start_soon(silence.watch)
+        with anyio.move_on_after(0.05):
+            await stop.asked.wait()
+        tasks.cancel_scope.cancel()
+    assert not stop.asked.is_set()
+
+
 async def test_a_command_that_somebody_else_stops_is_left_to_them() -> None:
     stop = Stop()
     with capture_frames() as frames:

@@ -29,6 +29,11 @@ _BUSY = (
     AgentSessionState.AGENT_SESSION_STATE_WORKING,
 )
 
+_DONE = (
+    AgentSessionState.AGENT_SESSION_STATE_READY,
+    AgentSessionState.AGENT_SESSION_STATE_ERRORED,
+)
+
 
 class _Told(Protocol):
     """The session of the command."""
@@ -122,7 +127,8 @@ class Silence:
         """Tell and end what is silent now; return when something was said."""
         state = self._session.state
         if state not in _BUSY:
-            if await self._lasts(self._linger):
+            # A session that records nothing does not know how its work stands.
+            if await self._lasts(self._linger if state in _DONE else None):
                 self._end_lingering()
             return
         works = state == AgentSessionState.AGENT_SESSION_STATE_WORKING
