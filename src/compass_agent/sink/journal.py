@@ -54,6 +54,11 @@ def is_held(path: str) -> bool:
     return path in _held
 
 
+def was_delivered(path: Path) -> bool:
+    """Tell whether somebody delivered the journal that was given up at `path`: it is gone."""
+    return not os.path.exists(path) and not os.path.exists(f"{path}{REFUSED}")  # noqa: PTH110 - for each that is left
+
+
 class Journal:
     """One epoch's file. The sink's lock guards every call after `open`.
 
@@ -229,6 +234,11 @@ class Journal:
             with suppress(OSError):
                 os.close(fd)
             _held.discard(str(self.path))
+
+    @property
+    def given_up(self) -> Path | None:
+        """The file, once it is left to others; None: not yet, or it does not hold everything."""
+        return self.path if self._finished and not self.errors else None
 
     def complaint(self) -> OSError | None:
         """Return the first failure, once."""

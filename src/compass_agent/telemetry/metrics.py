@@ -101,7 +101,7 @@ INSTRUMENTS = (
     Instrument(
         "compass.frames.lost",
         "{frame}",
-        "Frames that were dropped, refused, or came too late.",
+        "Frames that were dropped, refused, came too late, or were not answered by the end.",
         _of_lanes(lambda lane: lane.lost),
     ),
     Instrument(
