@@ -6,7 +6,7 @@ __all__ = ("add_metrics_option", "giving_metrics")
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import CommandError
 from compass_agent.cli.talk import say
@@ -59,16 +59,11 @@ def giving_metrics(options: argparse.Namespace) -> Generator[None]:
 
 
 def _give_the_last() -> None:
-    from opentelemetry.metrics import get_meter_provider  # noqa: PLC0415 - needs the extra
-
-    # Only the SDK's own provider has it; no type says so.
-    shutdown: Any = getattr(get_meter_provider(), "shutdown", None)
-    if shutdown is None:
-        return
+    from compass_agent.telemetry.metrics import finish  # noqa: PLC0415 - needs the extra
 
     def work() -> None:
         try:
-            shutdown(timeout_millis=_LAST_WORD_S * 1000)
+            finish(_LAST_WORD_S)
         except Exception as error:  # noqa: BLE001 - it must not change how the command ends
             say(f"the last metrics did not go out: {type(error).__name__}")
 

@@ -6,7 +6,7 @@ the operating system. Whoever finds the file without a lock may deliver it: its 
 
 from __future__ import annotations
 
-__all__ = ("REFUSED", "SUFFIX", "Journal", "is_held", "lock", "make_folder")
+__all__ = ("REFUSED", "SUFFIX", "Journal", "is_held", "lock", "make_folder", "was_delivered")
 
 import errno
 import fcntl

@@ -6,11 +6,11 @@ All values of one collection are of one moment, so sums over them hold: for each
 
 from __future__ import annotations
 
-__all__ = ("INSTRUMENTS", "Instrument", "Look", "export")
+__all__ = ("INSTRUMENTS", "Instrument", "Look", "export", "finish")
 
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry.metrics import MeterProvider, Observation, get_meter_provider
 
@@ -231,6 +231,18 @@ _exports = _Exports()
 def export(meter_provider: MeterProvider | None) -> bool:
     """Register the instruments; tell whether there is an SDK behind them."""
     return _exports.add(meter_provider)
+
+
+def finish(timeout_s: float) -> None:
+    """Have the process' SDK, if there is one, export for the last time and stop.
+
+    Raises:
+        Exception: What the SDK raises when it cannot, or not within `timeout_s` seconds.
+    """
+    # Only the SDK's own provider has it; no type says so.
+    shutdown: Any = getattr(get_meter_provider(), "shutdown", None)
+    if shutdown is not None:
+        shutdown(timeout_millis=timeout_s * 1000)
 
 
 def _register(provider: MeterProvider) -> None:
