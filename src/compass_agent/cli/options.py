@@ -127,7 +127,7 @@ async def open_keeping(url: str | None) -> AsyncGenerator[SessionLog]:
 
 
 def open_told(url: str | None, *, one_loop: bool = False) -> SessionLog:
-    """Open the log as `open_log` does; when its version or an extra is in the way, say so.
+    """Open the log at `url`; when it cannot be, because of its version or an extra, say so.
 
     Raises:
         OperationError: As `open_log` does.

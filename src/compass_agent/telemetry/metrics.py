@@ -8,6 +8,7 @@ from __future__ import annotations
 
 __all__ = ("INSTRUMENTS", "Instrument", "Look", "export", "finish")
 
+import logging
 import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions
 
     from compass_agent.sink import LaneStatistics, SinkStatistics
+
+_logger = logging.getLogger("compass_agent.telemetry")
 
 _SCOPE = "compass_agent"
 _LANE = "compass.lane"
@@ -101,7 +104,7 @@ INSTRUMENTS = (
     Instrument(
         "compass.frames.lost",
         "{frame}",
-        "Frames that were dropped, refused, came too late, or were not answered by the end.",
+        "Frames that were dropped, refused, or came too late.",
         _of_lanes(lambda lane: lane.lost),
     ),
     Instrument(
@@ -228,21 +231,31 @@ class _Exports:
 _exports = _Exports()
 
 
+def finish(timeout_s: float) -> bool:
+    """As `compass_agent.telemetry.finish_metrics`."""
+    # Only the SDK's own provider has it; no type says so.
+    shutdown: Any = getattr(get_meter_provider(), "shutdown", None)
+    if shutdown is None:
+        return True
+    sent: list[bool] = []
+
+    def work() -> None:
+        try:
+            shutdown(timeout_millis=timeout_s * 1000)
+        except Exception:
+            _logger.debug("the last metrics did not go out", exc_info=True)
+        else:
+            sent.append(True)
+
+    giving = threading.Thread(target=work, daemon=True)
+    giving.start()
+    giving.join(timeout_s * 1.5)
+    return bool(sent)
+
+
 def export(meter_provider: MeterProvider | None) -> bool:
     """Register the instruments; tell whether there is an SDK behind them."""
     return _exports.add(meter_provider)
-
-
-def finish(timeout_s: float) -> None:
-    """Have the process' SDK, if there is one, export for the last time and stop.
-
-    Raises:
-        Exception: What the SDK raises when it cannot, or not within `timeout_s` seconds.
-    """
-    # Only the SDK's own provider has it; no type says so.
-    shutdown: Any = getattr(get_meter_provider(), "shutdown", None)
-    if shutdown is not None:
-        shutdown(timeout_millis=timeout_s * 1000)
 
 
 def _register(provider: MeterProvider) -> None:
