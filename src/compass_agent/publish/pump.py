@@ -70,10 +70,13 @@ class Pump:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.aclose()
-        if self._tasks is not None:
-            # The block's own exception is not handed to the task group, which would wrap it.
-            await self._tasks.__aexit__(None, None, None)
+        try:
+            await self.aclose()
+            if self._tasks is not None:
+                # The block's own exception is not handed to the task group, which would wrap it.
+                await self._tasks.__aexit__(None, None, None)
+        finally:
+            self._sink.give_up()
 
     async def aclose(self, timeout: float = 5.0) -> None:  # noqa: ASYNC109 - a limit, not a failure
         """Flush priority, then trace, then the end mark, and stop.
