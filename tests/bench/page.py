@@ -60,10 +60,11 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
+    unit = "µs" if row.unit == "us" else row.unit
     return (
         row.name,
-        f"{row.floor:.2f} {row.unit}",
-        f"{row.ours:.2f} {row.unit}",
+        f"{row.floor:.2f} {unit}",
+        f"{row.ours:.2f} {unit}",
         f"{row.ratio:.2f}",
         f"{min(row.ratios):.2f} to {max(row.ratios):.2f}" if len(row.ratios) > 1 else "-",
         f"{'at least' if row.at_least else 'at most'} {row.limit:.3g}",

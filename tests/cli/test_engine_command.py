@@ -91,6 +91,7 @@ def test_a_setting_that_would_lose_frames_is_refused_with_the_reason(
     assert checked.returncode != 0
     assert [line for line in checked.stdout.splitlines() if line.startswith(word)], checked.stdout
     assert len(checked.stdout.splitlines()) == 1
+    assert f"1 setting of {name} is not safe" in checked.stderr
 
 
 def test_a_server_that_writes_to_the_disk_now_and_then_is_refused(tmp_path: Path) -> None:
@@ -122,5 +123,8 @@ def test_a_stream_that_is_not_there_or_is_there_otherwise_is_told(
     other = compass("engine", "init", "--log", f"{server.url}/other")
     assert other.returncode != 0
     assert "already in use" in other.stderr
+    nobody = compass("engine", "check", "--log", f"nats://127.0.0.1:{free_port()}")
+    assert "the engine cannot be reached: " in nobody.stderr
+    assert "Error(" not in nobody.stderr
     assert compass("engine", "check", "--log", "memory:").returncode != 0
     assert compass("engine").returncode == 2

@@ -13,9 +13,9 @@ from compass_agent.errors import ErrorCode, OperationError, format_operation_err
 from compass_agent.errors.codes import TABLE
 
 
-def raises(error: BaseException) -> Callable[[str | None], None]:
-    def open_log(url: str | None) -> None:
-        del url
+def raises(error: BaseException) -> Callable[..., None]:
+    def open_log(url: str | None, *, one_loop: bool = False) -> None:
+        del url, one_loop
         raise error
 
     return open_log

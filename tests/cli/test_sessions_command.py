@@ -101,6 +101,15 @@ def test_an_empty_list_is_told_kindly(log_url: str, capsys: pytest.CaptureFixtur
     assert err == "compass: there are no sessions in this log yet\n"
 
 
+@pytest.mark.parametrize("command", ["sessions", "tail s1", "export s1", "sessions prune", "serve"])
+def test_a_log_that_there_is_not_is_named(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COMPASS_LOG", "bogus:xyz")
+    assert main(command.split()) == 65
+    assert "COMPASS_LOG=bogus:xyz: no such log; this version has" in capsys.readouterr().err
+
+
 def test_a_limit_says_what_it_hides(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a", "b", "c"):
         record(name, [build.lifecycle(READY)], None)

@@ -164,6 +164,7 @@ async def test_a_tool_that_swallows_the_cancellation_does_not_hold_the_session_a
             assert session.state != AgentSessionState.AGENT_SESSION_STATE_READY
             told.set()
             await driven
+            assert session.late_results == 1
     assert described(frames)[2:] == [
         "tool t1 IN_PROGRESS look",
         "update t1 INTERRUPTED",
@@ -171,6 +172,31 @@ async def test_a_tool_that_swallows_the_cancellation_does_not_hold_the_session_a
         "state READY",
         "state STOPPED",
     ]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # trio lets nobody raise in its place
+async def test_what_a_library_makes_of_a_cancellation_is_a_stop() -> None:
+    begun = anyio.Event()
+
+    async def closes() -> AsyncGenerator[object]:
+        yield RunStarted()
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+        except asyncio.CancelledError:
+            raise ConnectionError("the connection was closed") from None
+
+    async def work() -> None:
+        async with open_session("s1") as session:
+            await session.drive(closes())
+
+    with capture_frames() as frames, anyio.fail_after(5):
+        driven = asyncio.ensure_future(work())
+        await begun.wait()
+        driven.cancel()
+        with pytest.raises(ConnectionError, match="the connection was closed"):
+            await driven
+    assert described(frames)[2:] == ["ABORTED - The host stopped the work", "state STOPPED"]
 
 
 async def deadline(how: str, work: Coroutine[Any, Any, None]) -> None:
@@ -197,7 +223,9 @@ def test_a_deadline_within_the_session_is_one_stop(how: str, asked: bool) -> Non
 
     with capture_frames() as frames, pytest.raises(TimeoutError):
         asyncio.run(main())
-    assert described(frames)[2:] == ["ABORTED - The host stopped the work", "state STOPPED"]
+    told = "Stopped by user" if asked else "The host stopped the work"
+    assert described(frames)[2:] == [f"ABORTED - {told}", "state STOPPED"]
+    assert [error.stopped_by for error in frames.errors()] == ["user" if asked else "host"]
 
 
 async def wrapped(cause: bool, *then: object) -> None:

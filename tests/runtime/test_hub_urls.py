@@ -70,6 +70,14 @@ def test_a_session_whose_hub_is_away_neither_raises_nor_takes_long_to_close(
     assert (counted.trace.delivered, counted.trace.emitted) == (0, 1)
 
 
+def test_trace_for_a_log_that_cannot_be_opened_is_counted_as_lost(tmp_path: Path) -> None:
+    (tmp_path / "junk.db").write_bytes(b"this is no database at all, only some text" * 50)
+    with open_session("s1", log=f"sqlite:{tmp_path}/junk.db", close_timeout=0.5) as session:
+        session.notice("hello")
+    trace = session.statistics().trace
+    assert (trace.lost, trace.waiting, trace.in_doubt) == (1, 0, 0)
+
+
 def test_grpc_is_imported_by_who_publishes_to_a_hub_alone(tmp_path: Path) -> None:
     program = (
         "import sys\n"

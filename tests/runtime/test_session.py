@@ -141,6 +141,21 @@ async def test_a_cancelled_block_is_an_abort_by_the_host(url: str) -> None:
     assert lines[2:] == ["ABORTED - The host stopped the work", "state STOPPED"]
 
 
+@pytest.mark.parametrize(
+    ("said", "by"),
+    [({}, "user"), ({"stopped_by": "watchdog"}, "watchdog")],
+)
+def test_a_stop_that_was_asked_for_is_by_whoever_asked(
+    url: str, said: dict[str, str], by: str
+) -> None:
+    with open_session("s1", log=url) as session:
+        session.request_stop("user")
+        session.abort("enough", **said)
+
+    (error,) = errors_of(frames_in(url, "s1"))
+    assert (error.message, error.stopped_by) == ("enough", by)
+
+
 @pytest.mark.requirement("G-TURN-2")
 @pytest.mark.parametrize(
     ("stop", "kind"),

@@ -12,7 +12,10 @@ from telemetry_reading import Metrics
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-_KEPT = {totals.SESSIONS: ("_followed", "_gone", "_over"), totals.HUBS: ("_ends", "_readers")}
+_KEPT = {
+    totals.SESSIONS: ("_followed", "_gone", "_over", "_left"),
+    totals.HUBS: ("_ends", "_readers"),
+}
 
 
 @pytest.fixture

@@ -15,13 +15,18 @@ from opentelemetry.metrics import Meter, NoOpMeterProvider
 
 from compass_agent import FrameSink, Pump, open_session
 from compass_agent.errors.codes import ErrorCode
+from compass_agent.log import open_log
+from compass_agent.runtime.journals import deliver_journals
 from compass_agent.runtime.totals import SESSIONS
 from compass_agent.telemetry import ExtraMissingError, carry_traces, context_of, export_metrics
 from compass_agent.testing import capture_frames
+from compass_agent.transport import LocalTransport
 from sinks import error, stored, text
 from telemetry_reading import PARTS, Metrics, assert_lanes_add_up
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from opentelemetry.util.types import Attributes
 
     from compass_agent import SinkStatistics
@@ -94,6 +99,44 @@ def test_what_sessions_counted_outlives_them_and_none_is_kept_alive(metrics: Met
 
 
 @pytest.mark.requirement("G-OTEL-1")
+@pytest.mark.requirement("G-PUMP-5", "G-OTEL-1")
+@pytest.mark.parametrize("kept", [True, False])
+async def test_what_a_session_left_settles_once_somebody_delivers_it(
+    metrics: Metrics, tmp_path: Path, kept: bool
+) -> None:
+    url, before = f"unix:{tmp_path}/hub.sock", metrics.collect()
+
+    def changes() -> Points:
+        points = metrics.collect()
+        assert_lanes_add_up(points)
+        changed = {key: points[key] - before[key] for key in lanes_of(points)}
+        return {key: value for key, value in changed.items() if value}
+
+    session = open_session("s1", log=url, close_timeout=0.3)
+    with session:
+        session.feed({"type": "agent_start"})
+        for number in range(40):
+            session.notice(f"line {number}")
+    emitted = {lane: changes()["compass.frames.emitted", lane] for lane in ("priority", "trace")}
+    left = session.statistics().priority
+    # Nobody answered: trace is lost, also what was sent, and the rest waits in the journal.
+    assert left.waiting + left.in_doubt == emitted["priority"] > 0
+    assert changes()["compass.frames.lost", "trace"] == emitted["trace"] >= 40
+    if not kept:
+        del session
+        gc.collect()
+    assert ("compass.frames.delivered", "priority") not in changes()
+    log = open_log("memory:")
+    assert await deliver_journals(url, LocalTransport(log)) == 1
+    assert changes() == {
+        ("compass.frames.emitted", "priority"): emitted["priority"],
+        ("compass.frames.delivered", "priority"): emitted["priority"],
+        ("compass.frames.emitted", "trace"): emitted["trace"],
+        ("compass.frames.lost", "trace"): emitted["trace"],
+    }
+    await log.aclose()
+
+
 def test_lanes_add_up_in_each_collection_while_threads_emit_and_sessions_go(
     metrics: Metrics,
 ) -> None:

@@ -48,9 +48,13 @@ class Child:
     """A command in a session of its own, so that a signal reaches it and all that it started.
 
     It reads our standard input; its standard error is passed on and its last lines are kept.
+
+    Attributes:
+        on_stderr: Called when something came there.
     """
 
     def __init__(self, process: Process) -> None:
+        self.on_stderr: Callable[[], None] | None = None
         self._process = process
         self._stderr: deque[bytes] = deque(maxlen=_STDERR_LINES)
         self._stopping = anyio.Event()
@@ -114,6 +118,8 @@ class Child:
         if self._stderr and not self._stderr[-1].endswith(b"\n") and lines:
             lines[0] = (self._stderr.pop() + lines[0])[-_STDERR_BYTES:]
         self._stderr.extend(lines)
+        if self.on_stderr is not None:
+            self.on_stderr()
         await self._pass_on.send(data)
 
     def stop(self) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from compass_agent.cli.exits import EXIT_OK, EXIT_USAGE, CommandError
-from compass_agent.cli.options import add_log_option, open_keeping
+from compass_agent.cli.options import add_log_option, known_log, open_keeping
 from compass_agent.cli.talk import say
 
 if TYPE_CHECKING:
@@ -92,7 +92,9 @@ async def _check(options: argparse.Namespace) -> int:
     for one in findings:
         sys.stdout.write(f"{one.setting} is {one.found}, not {one.wanted}: {one.reason}\n")
     if findings:
-        raise CommandError(f"{len(findings)} settings of {stream} are not safe", _REFUSED)
+        number = len(findings)
+        settings, are = ("setting", "is") if number == 1 else ("settings", "are")
+        raise CommandError(f"{number} {settings} of {stream} {are} not safe", _REFUSED)
     say(f"the stream {stream} and its servers lose nothing that was answered")
     return EXIT_OK
 
@@ -117,10 +119,9 @@ async def _trim(options: argparse.Namespace) -> int:
 def _place(url: str | None) -> tuple[list[str], str, dict[str, Any]]:
     """Return the servers, the stream and the client's options that `--log` names."""
     from compass_agent.errors.extras import ExtraMissingError  # noqa: PLC0415 - dear to import
-    from compass_agent.log import log_url  # noqa: PLC0415 - likewise
     from compass_agent.log.extras import require_extra_of  # noqa: PLC0415 - likewise
 
-    scheme, _, rest = log_url(url).partition(":")
+    scheme, _, rest = known_log(url).partition(":")
     if scheme != "nats":
         raise CommandError("engine: --log names no engine; say nats://HOST:PORT/STREAM")
     try:

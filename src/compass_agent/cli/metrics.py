@@ -4,9 +4,8 @@ from __future__ import annotations
 
 __all__ = ("add_metrics_option", "giving_metrics")
 
-import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import CommandError
 from compass_agent.cli.talk import say
@@ -41,7 +40,11 @@ def giving_metrics(options: argparse.Namespace) -> Generator[None]:
     if not options.metrics:
         yield
         return
-    from compass_agent.telemetry import ExtraMissingError, export_metrics  # noqa: PLC0415 - dear
+    from compass_agent.telemetry import (  # noqa: PLC0415 - dear
+        ExtraMissingError,
+        export_metrics,
+        finish_metrics,
+    )
 
     try:
         taken = export_metrics()
@@ -55,23 +58,5 @@ def giving_metrics(options: argparse.Namespace) -> Generator[None]:
     try:
         yield
     finally:
-        _give_the_last()
-
-
-def _give_the_last() -> None:
-    from opentelemetry.metrics import get_meter_provider  # noqa: PLC0415 - needs the extra
-
-    # Only the SDK's own provider has it; no type says so.
-    shutdown: Any = getattr(get_meter_provider(), "shutdown", None)
-    if shutdown is None:
-        return
-
-    def work() -> None:
-        try:
-            shutdown(timeout_millis=_LAST_WORD_S * 1000)
-        except Exception as error:  # noqa: BLE001 - it must not change how the command ends
-            say(f"the last metrics did not go out: {type(error).__name__}")
-
-    giving = threading.Thread(target=work, daemon=True)
-    giving.start()
-    giving.join(_LAST_WORD_S * 1.5)
+        if not finish_metrics(_LAST_WORD_S):
+            say("the last metrics did not go out")

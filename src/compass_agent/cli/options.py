@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = (
     "add_log_option",
     "add_look_options",
+    "known_log",
     "log_exists",
     "open_keeping",
     "open_reading",
@@ -22,6 +23,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from compass_agent.cli.closed import ClosedOutput
+from compass_agent.cli.exits import CommandError
 from compass_agent.cli.talk import is_utf8, say
 
 if TYPE_CHECKING:
@@ -74,9 +76,9 @@ async def open_reading(
     Raises:
         OperationError: As `open_log` does. `TokenRefusedError`: a hub's token cannot be read.
     """
-    from compass_agent.log import is_hub, log_url  # noqa: PLC0415 - dear to import
+    from compass_agent.log import is_hub  # noqa: PLC0415 - dear to import
 
-    url = log_url(url)
+    url = known_log(url)
     log = _hub_reader(url, patience_s, tell) if is_hub(url) else open_told(url)
     try:
         yield log
@@ -111,9 +113,9 @@ async def open_keeping(url: str | None) -> AsyncGenerator[SessionLog]:
         OperationError: As `open_log` does. `unsupported_input`: it is a hub.
     """
     from compass_agent.errors.codes import ErrorCode, OperationError  # noqa: PLC0415 - dear to import
-    from compass_agent.log import is_hub, log_url  # noqa: PLC0415 - dear to import
+    from compass_agent.log import is_hub  # noqa: PLC0415 - dear to import
 
-    url = log_url(url)
+    url = known_log(url)
     if is_hub(url):
         say("a hub only lets read; name the log that it serves, such as sqlite:PATH")
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
@@ -134,7 +136,7 @@ def open_told(url: str | None, *, one_loop: bool = False) -> SessionLog:
     from compass_agent.log import open_log  # noqa: PLC0415 - dear to import
 
     try:
-        return open_log(url, one_loop=one_loop)
+        return open_log(known_log(url), one_loop=one_loop)
     except OperationError as error:
         reason = why_refused(error)
         if reason is not None:
@@ -151,6 +153,25 @@ def why_refused(error: OperationError) -> str | None:
     if isinstance(error, TokenRefusedError | VersionError | ExtraMissingError):
         return error.reason
     return None
+
+
+def known_log(url: str | None) -> str:
+    """Return the URL of the log or hub that `url` (None: the default) means, with nothing opened.
+
+    Raises:
+        CommandError: `unsupported_input`: this version knows no such log; the URL is named.
+    """
+    from compass_agent.errors.codes import OperationError  # noqa: PLC0415 - dear to import
+    from compass_agent.log import log_url  # noqa: PLC0415 - likewise
+
+    try:
+        return log_url(url)
+    except OperationError as error:
+        said = f"--log {url}" if url else f"COMPASS_LOG={os.environ.get('COMPASS_LOG')}"
+        raise CommandError(
+            f"{said}: no such log; this version has sqlite:PATH, memory:NAME, "
+            "nats://HOST:PORT, unix:PATH and grpc://HOST:PORT"
+        ) from error
 
 
 def require_grpc() -> None:
@@ -192,11 +213,11 @@ def log_exists(url: str | None) -> bool:
     """Tell whether there is anything to read at `url`: only writers make the file of a log.
 
     Raises:
-        OperationError: `unsupported_input`: no such kind of log in this version.
+        CommandError: As `known_log` does.
     """
-    from compass_agent.log import log_file, log_url  # noqa: PLC0415 - dear to import
+    from compass_agent.log import log_file  # noqa: PLC0415 - dear to import
 
-    path = log_file(log_url(url))
+    path = log_file(known_log(url))
     return path is None or path.exists()
 
 

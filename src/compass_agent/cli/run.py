@@ -9,17 +9,18 @@ import os
 import signal
 import sys
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
 from compass_agent.adapters import FORMATS, adapter_for
 from compass_agent.cli.child import Child, StartError
-from compass_agent.cli.exits import session_exit
+from compass_agent.cli.exits import EXIT_TIMEOUT, session_exit
 from compass_agent.cli.metrics import add_metrics_option, giving_metrics
 from compass_agent.cli.options import add_log_option
 from compass_agent.cli.pane import require_pane, showing_pane
 from compass_agent.cli.pass_on import PassOn
+from compass_agent.cli.silence import Silence, add_silence_options, linger_of
 from compass_agent.cli.talk import say
 from compass_agent.cli.told import (
     add_session_options,
@@ -53,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_log_option(parser)
     add_session_options(parser)
     add_metrics_option(parser)
+    add_silence_options(parser)
     parser.add_argument("--tee", action="store_true", help="print the command's output on, too")
     parser.add_argument(
         "--pane",
@@ -109,19 +111,30 @@ async def _run(options: argparse.Namespace) -> int:
     with anyio.open_signal_receiver(*_STOP_SIGNALS) as signals:
         async with pane, session:
             adapter = adapter_for(options.format, secrets)
+            limits = _Limits(options.stall or None, linger_of(options, command))
             # What is not recorded is to be seen.
-            runner = _Runner(session, adapter, tee=options.tee or not session.enabled)
+            shown = options.tee or not session.enabled
+            runner = _Runner(session, adapter, limits, tee=shown)
             status = await runner.run(command, signals)
     tell_outcome(options, session)
     return status
 
 
+class _Limits(NamedTuple):
+    stall: float | None
+    linger: float | None
+
+
 class _Runner:
     """Joins the command, the adapter and the session."""
 
-    def __init__(self, session: Session, adapter: AgentAdapter, *, tee: bool) -> None:
+    def __init__(
+        self, session: Session, adapter: AgentAdapter, limits: _Limits, *, tee: bool
+    ) -> None:
         self._session = session
         self._adapter = adapter
+        self._limits = limits
+        self._silence: Silence | None = None
         self._tee = PassOn(sys.stdout.fileno()) if tee else None
         self._stopped_by: signal.Signals | None = None
 
@@ -132,27 +145,39 @@ class _Runner:
         except StartError as error:
             self._feed(self._adapter.end(start_failure=str(error)))
             return error.exit_status
+        self._silence = silence = Silence(self._session, child.stop, **self._limits._asdict())
+        child.on_stderr = silence.heard
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._stop_on_signals, signals, child)
+            tasks.start_soon(silence.watch)
             try:
                 await child.run(self._on_output)
             finally:
                 child.kill()
             tasks.cancel_scope.cancel()
         code = await child.wait()
-        self._feed(self._adapter.end(exit_code=code, stderr_tail=child.stderr_tail))
-        return self._exit_status(code)
+        # How a command ended that was stopped after its work says nothing of that work.
+        lingered = silence.lingered and self._stopped_by is None
+        ended, last_words = (None, "") if lingered else (code, child.stderr_tail)
+        self._feed(self._adapter.end(exit_code=ended, stderr_tail=last_words))
+        return self._exit_status(ended, stalled=silence.stalled)
 
     async def _stop_on_signals(self, signals: AsyncIterator[signal.Signals], child: Child) -> None:
         async for number in signals:
             if self._stopped_by is None:
                 self._stopped_by = number
                 who = "user" if number is signal.SIGINT else f"signal {number.name}"
-                self._session.request_stop(who)
+                if self._silence is None or not self._silence.stalled:
+                    self._session.request_stop(who, for_good=True)
+            if self._silence is not None:
+                self._silence.off()
             child.stop()
 
     async def _on_output(self, data: bytes) -> None:
-        self._feed(self._adapter.feed(data))
+        if self._silence is None or not self._silence.lingered:
+            self._feed(self._adapter.feed(data))
+        if self._silence is not None:
+            self._silence.heard()
         if self._tee is not None:
             await self._tee.send(data)
 
@@ -160,9 +185,11 @@ class _Runner:
         for event in events:
             self._session.feed(event)
 
-    def _exit_status(self, code: int) -> int:
+    def _exit_status(self, code: int | None, *, stalled: bool) -> int:
         if self._stopped_by is not None:
             return _SIGNAL_BASE + self._stopped_by
-        if code < 0:
+        if stalled:
+            return EXIT_TIMEOUT
+        if code is not None and code < 0:
             return _SIGNAL_BASE - code
         return code or session_exit(self._session.state, self._session.last_error)

@@ -19,12 +19,12 @@ import shlex
 from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import CommandError
-from compass_agent.cli.options import why_refused
+from compass_agent.cli.options import known_log, why_refused
 from compass_agent.cli.talk import say
 from compass_agent.errors import OperationError
 from compass_agent.errors.extras import ExtraMissingError
 from compass_agent.frames import AgentSessionState, check_session_id
-from compass_agent.log import is_hub, log_url, open_log
+from compass_agent.log import is_hub, open_log
 from compass_agent.log.extras import require_extra_of
 from compass_agent.log.hubs import hub_way
 from compass_agent.view.failure import explain
@@ -84,13 +84,7 @@ async def unusable_log(options: argparse.Namespace) -> OperationError | None:
     Raises:
         CommandError: `--log` names no log that this version knows, or one that needs an extra.
     """
-    try:
-        url = log_url(options.log)
-    except OperationError as error:
-        raise CommandError(
-            f"--log {options.log}: no such log; this version has sqlite:PATH, memory:NAME, "
-            "nats://HOST:PORT, unix:PATH and grpc://HOST:PORT"
-        ) from error
+    url = known_log(options.log)
     try:
         require_extra_of(url)
         if is_hub(url):

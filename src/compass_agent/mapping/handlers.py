@@ -94,12 +94,14 @@ def _handle_run(state: MappingState, event: RunStarted | TurnEnded | RunEnded) -
             frames = _tell_if_new(state, failure)
             if final:
                 state.run_open = False
+                state.stop_missed = bool(state.stopped_by)
                 frames += state.settle()
             return frames
 
 
 def _run_started(state: MappingState, event: RunStarted) -> Frames:
     if not event.turn:
+        state.begin_anew()
         state.run_open = True
         state.assistant_seen = False
         if not state.retrying:
@@ -130,6 +132,8 @@ def _handle_message(
 
 def _message_started(state: MappingState, event: MessageStarted) -> Frames:
     state.next_message()
+    if not state.run_open:
+        state.begin_anew()
     if event.role == "assistant":
         state.message_open = True
         state.assistant_seen = True
@@ -223,6 +227,7 @@ def _tool_update(
 
 def _tool_ended(state: MappingState, event: ToolEnded) -> Frames:
     if state.tools.has_ended(event.tool_call_id):
+        state.tools.came_late(event.tool_call_id)
         return []
     state.tools.end(event.tool_call_id)
     status = (

@@ -173,10 +173,26 @@ class EventMapper:
         now.stop_told = now.stop_told or aborted
         return frames
 
-    def request_stop(self, stopped_by: str) -> None:
-        """Note that the runtime was asked to stop the agent: whatever fails now is a stop."""
-        self._now.stopped_by = stopped_by
-        self._now.stop_told = False
+    @property
+    def late_results(self) -> int:
+        """How many results were dropped: their calls were closed with the turn before they came."""
+        return self._now.tools.late
+
+    @property
+    def stopped_by(self) -> str:
+        """Who asked to stop the agent; empty: nobody did."""
+        return self._now.stopped_by
+
+    def request_stop(self, stopped_by: str, *, for_good: bool = False) -> None:
+        """Note that the runtime was asked to stop the work: whatever fails in it is a stop.
+
+        Args:
+            stopped_by: Who asked.
+            for_good: The agent is stopped, with whatever work it may begin yet.
+        """
+        now = self._now
+        now.stopped_by, now.stops_for_good = stopped_by, for_good
+        now.stop_told = now.stop_missed = False
 
     def lifecycle(self, state: AgentSessionState.ValueType) -> list[SessionFrame]:
         """Return the transition to `state`: one frame when the state changes, else none.

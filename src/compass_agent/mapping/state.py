@@ -47,7 +47,9 @@ class MappingState:
             readers: WORKING clears it, and work that ends as ERRORED without a reason of its own
             (a retry that is given up) has the reason before it again.
         stopped_by: Not empty: the runtime was asked to stop, and by whom.
-        stop_told: The stop that the runtime was asked for was told.
+        stops_for_good: It was asked to stop the agent, not only the current work.
+        stop_told: A stop of the current work was told.
+        stop_missed: The work was over before the stop that was asked for.
         run_open: A run began and has not ended.
         assistant_seen: The run has had an assistant message.
         message_open: An assistant message began and has not ended.
@@ -71,7 +73,9 @@ class MappingState:
         self.last_error: SessionError | None = None
         self._error_before: SessionError | None = None
         self.stopped_by = ""
+        self.stops_for_good = False
         self.stop_told = False
+        self.stop_missed = False
         self.run_open = False
         self.assistant_seen = False
         self.message_open = False
@@ -109,6 +113,14 @@ class MappingState:
             self.last_error, self._error_before = self.last_error or self._error_before, None
         else:
             self._error_before = None
+
+    def begin_anew(self) -> None:
+        """Note that other work begins: the stop of the work before says nothing of it."""
+        if self.stops_for_good or self.retrying:
+            return
+        if self.stop_told or self.stop_missed:
+            self.stopped_by = ""
+            self.stop_told = self.stop_missed = False
 
     def work(self) -> Frames:
         """Note that work starts: what failed before is over."""

@@ -70,10 +70,13 @@ class Pump:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.aclose()
-        if self._tasks is not None:
-            # The block's own exception is not handed to the task group, which would wrap it.
-            await self._tasks.__aexit__(None, None, None)
+        try:
+            await self.aclose()
+            if self._tasks is not None:
+                # The block's own exception is not handed to the task group, which would wrap it.
+                await self._tasks.__aexit__(None, None, None)
+        finally:
+            self._sink.give_up()
 
     async def aclose(self, timeout: float = 5.0) -> None:  # noqa: ASYNC109 - a limit, not a failure
         """Flush priority, then trace, then the end mark, and stop.
@@ -142,7 +145,8 @@ class Pump:
             # A host's own publisher may put anything into its exceptions.
             from compass_agent.errors.redaction import redact  # noqa: PLC0415 - with the first failure
 
-            shown = redact(repr(error))
+            kind = "" if isinstance(error, OperationError) else f"{type(error).__name__}: "
+            shown = redact(f"{kind}{error}")
             _logger.warning("frames could not be published, trying again: %s", shown)
         self._complained = True
 

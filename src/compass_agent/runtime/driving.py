@@ -27,8 +27,8 @@ class Driven(Protocol):
         """Take one inner event."""
         ...
 
-    def settle(self, error: BaseException | None) -> None:
-        """Take how the stream ended."""
+    def settle(self, error: BaseException | None, *, stopped: bool = False) -> None:
+        """Take how the stream ended; `stopped`: after it was cancelled."""
         ...
 
 
@@ -36,17 +36,19 @@ async def drive(session: Driven, events: AsyncIterable[object]) -> None:
     """Feed `session` every event as soon as it comes, then how the stream ended; close the stream.
 
     A cancellation that a tool swallows is told as the stop that it is, although the stream goes on:
-    within two seconds, where asyncio says that it was asked for.
+    within two seconds, where asyncio says that it was asked for. What a library raises in place
+    of a cancellation is a stop as well.
 
     Raises:
         BaseException: What the stream raised, the same object.
     """
+    watch: _Watch | None = None
     try:
-        with _watched(session):
+        with _watched(session) as watch:
             async for event in events:
                 session.feed(event)
     except BaseException as error:
-        session.settle(error)
+        session.settle(error, stopped=watch is not None and watch.cancelled)
         raise
     else:
         session.settle(None)
@@ -68,8 +70,13 @@ class _Watch:
         self._since: float | None = None
         self._next = self._loop.call_later(_LOOK_S, self._look)
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether the task was cancelled since."""
+        return self._task.cancelling() > self._before
+
     def _look(self) -> None:
-        if self._task.cancelling() <= self._before:
+        if not self.cancelled:
             self._since = None
         elif self._since is None:
             self._since = self._loop.time()
@@ -83,13 +90,13 @@ class _Watch:
 
 
 @contextmanager
-def _watched(session: Driven) -> Generator[None, None, None]:
+def _watched(session: Driven) -> Generator[_Watch | None, None, None]:
     task: asyncio.Task[object] | None = None
     with suppress(RuntimeError):  # not asyncio: there, who was cancelled is cancelled again
         task = asyncio.current_task()
     watch = None if task is None else _Watch(session, task)
     try:
-        yield
+        yield watch
     finally:
         if watch is not None:
             watch.cancel()

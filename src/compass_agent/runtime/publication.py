@@ -131,6 +131,7 @@ class Publication:
                 if delay == _FIRST_DELAY_S:
                     _logger.warning("the session log could not be opened, trying again: %s", error)
             if closing.is_set():
+                self._sink.give_up()
                 return
             self._sink.note_retry()
             with anyio.move_on_after(delay):

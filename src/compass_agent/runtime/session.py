@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import anyio
 from anyio import to_thread
 
-from compass_agent.errors import describe_failure
 from compass_agent.errors.groups import comes_of
 from compass_agent.errors.logged import cause_text
 from compass_agent.events.readable import verbatim_text
@@ -26,6 +25,7 @@ from compass_agent.frames import (
 from compass_agent.log import log_url
 from compass_agent.mapping import EventMapper, UnmappedEvent
 from compass_agent.runtime.driving import drive
+from compass_agent.runtime.endings import failure_frames, stop_frames
 from compass_agent.runtime.masking import Masker
 from compass_agent.runtime.parts import PARTS
 from compass_agent.runtime.stops import is_clean_exit, is_stop
@@ -128,6 +128,11 @@ class Session:
         """The last failure or stop of the current work. None when there was none, or it is over."""
         return self._mapper.last_error
 
+    @property
+    def late_results(self) -> int:
+        """How many results of tools were dropped: their calls were told to have ended before."""
+        return self._mapper.late_results
+
     def statistics(self) -> SinkStatistics:
         """Return the counters of both lanes as of now."""
         return self._sink.statistics()
@@ -165,24 +170,26 @@ class Session:
         """
         await drive(self, events)
 
-    def settle(self, error: BaseException | None) -> None:
+    def settle(self, error: BaseException | None, *, stopped: bool = False) -> None:
         """Tell how a stream ended, unless its last work was told to have failed or been stopped.
 
         Args:
             error: What it raised; None: it ended normally. Never raises.
+            stopped: It was cancelled before: `error` is what became of that.
         """
         self._settled = error
         if self._mapper.over:
             return
         if error is not None:
-            self._tell_exception(error)
+            self._tell_exception(error, stopped=stopped)
         elif self._mapper.state == AgentSessionState.AGENT_SESSION_STATE_WORKING:
             code = "adapter.no_terminal"
             self._tell(lambda: self._mapper.session_error(_ERROR, _UNFINISHED, code=code))
 
-    def _tell_exception(self, error: BaseException) -> None:
-        if is_stop(error):
-            self.abort("The host stopped the work")
+    def _tell_exception(self, error: BaseException, *, stopped: bool = False) -> None:
+        if stopped or is_stop(error):
+            asked = self._mapper.stopped_by
+            self.abort(f"Stopped by {asked}" if asked else "The host stopped the work")
         elif not is_clean_exit(error):
             self.fail(error)
 
@@ -221,41 +228,27 @@ class Session:
             failure: An exception, a text, or a mapping with `status`, `headers`, `body`. A failure
                 that was told already since work began is not told again.
         """
-        self._tell(lambda: self._failure_frames(failure))
+        self._tell(lambda: failure_frames(self._mapper, self._masker, failure))
 
-    def _failure_frames(self, failure: object) -> list[SessionFrame]:
-        # Registered values first: of what the general rules leave, none would be known any more.
-        detail = describe_failure(failure, self._masker.secrets)
-        wait = detail.retry_after_s
-        return self._mapper.session_error(
-            _ERROR,
-            self._masker.mask(detail.message),
-            # No answer at all is told as 0 there; on the wire only a provider's status is one.
-            status=detail.status or None,
-            retry_after_ms=None if wait is None else round(wait * 1000),
-            code=self._masker.mask(detail.code or ""),
-            request_id=self._masker.mask(detail.request_id or ""),
-        )
-
-    def abort(self, reason: str = "", *, stopped_by: str = "host") -> None:
+    def abort(self, reason: str = "", *, stopped_by: str = "", code: str = "") -> None:
         """Tell that the work was stopped on purpose. Never raises.
 
         Args:
             reason: For a person.
-            stopped_by: Who asked for it.
+            stopped_by: Who asked for it; else whom `request_stop` named, else the host.
+            code: Of what made somebody stop it.
         """
-        self._tell(
-            lambda: self._mapper.session_error(
-                SessionErrorKind.SESSION_ERROR_KIND_ABORTED,
-                self._masker.mask(verbatim_text(reason)),
-                stopped_by=self._masker.mask(verbatim_text(stopped_by)),
-            )
-        )
+        self._tell(lambda: stop_frames(self._mapper, self._masker, reason, stopped_by, code))
 
-    def request_stop(self, stopped_by: str) -> None:
-        """Note that the agent was asked to stop, and by whom: what fails from now on is a stop."""
+    def request_stop(self, stopped_by: str, *, for_good: bool = False) -> None:
+        """Note that the agent was asked to stop, and by whom: what fails in this work is a stop.
+
+        Args:
+            stopped_by: Who asked.
+            for_good: So is what fails in later work: the agent itself is stopped.
+        """
         with self._lock:
-            self._mapper.request_stop(self._masker.mask(stopped_by))
+            self._mapper.request_stop(self._masker.mask(stopped_by), for_good=for_good)
 
     def inject(
         self,

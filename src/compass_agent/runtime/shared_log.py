@@ -70,7 +70,7 @@ class SharedLog:
             await self.transport.renew(sorted(self.epochs), _LEASE_S)
         except Exception as error:  # noqa: BLE001 - frames are to be published all the same
             if not self._complained:
-                _logger.warning("the lease could not be renewed, trying again: %r", error)
+                _logger.warning("the lease could not be renewed, trying again: %s", error)
             self._complained = True
         else:
             self._complained = False

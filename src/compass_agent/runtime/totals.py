@@ -12,13 +12,16 @@ import os
 import threading
 from collections import Counter, deque
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import ref
 
+from compass_agent.sink.journal import was_delivered
 from compass_agent.sink.statistics import LaneStatistics, SinkStatistics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from pathlib import Path
 
     from compass_agent.sink import FrameSink
     from compass_agent.sink.counts import Counts
@@ -36,6 +39,14 @@ _NOTHING = SinkStatistics(
 )
 
 
+class _Left(NamedTuple):
+    """What a session that is gone left in a journal."""
+
+    path: Path
+    waiting: int
+    in_doubt: int
+
+
 class SessionTotals:
     """Sums over every sink that is or was followed."""
 
@@ -45,6 +56,7 @@ class SessionTotals:
         self._followed: dict[Counts, ref[FrameSink]] = {}
         self._gone: deque[Counts] = deque()
         self._over = _NOTHING
+        self._left: list[_Left] = []
 
     def follow(self, sink: FrameSink) -> None:
         """Count `sink` in, from its first frame on. Never waits."""
@@ -65,12 +77,15 @@ class SessionTotals:
         """
         with self._lock:
             self._fold()
+            self._settle()
             total, still_open = self._over, 0
             for counts, sink in self._followed.copy().items():
                 alive = sink()
                 if alive is None:
                     total = _sum(total, counts.statistics())
                 else:
+                    if (path := counts.left_in) is not None and was_delivered(path):
+                        alive.note_delivered()
                     total = _sum(total, alive.statistics())
                     still_open += not counts.ended
             return total, still_open
@@ -81,6 +96,7 @@ class SessionTotals:
         self._followed = {}
         self._gone = deque()
         self._over = _NOTHING
+        self._left = []
 
     def _fold_if_free(self) -> None:
         if self._lock.acquire(blocking=False):
@@ -94,7 +110,24 @@ class SessionTotals:
         while self._gone:
             counts = self._gone.popleft()
             if self._followed.pop(counts, None) is not None:
-                self._over = _sum(self._over, counts.statistics())
+                told, path = counts.statistics(), counts.left_in
+                self._over = _sum(self._over, told)
+                if path is not None:
+                    self._left.append(_Left(path, told.priority.waiting, told.priority.in_doubt))
+
+    def _settle(self) -> None:
+        """Count as delivered what somebody handed to the log out of a journal. The lock is held."""
+        for left in self._left.copy():
+            if was_delivered(left.path):
+                self._left.remove(left)
+                lane = self._over.priority
+                lane = replace(
+                    lane,
+                    delivered=lane.delivered + left.waiting + left.in_doubt,
+                    waiting=lane.waiting - left.waiting,
+                    in_doubt=lane.in_doubt - left.in_doubt,
+                )
+                self._over = replace(self._over, priority=lane)
 
 
 class HubTotals:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from compass_agent.sink.statistics import SinkStatistics
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from compass_agent.sink.journal import Journal
     from compass_agent.sink.lane import Lane
     from compass_agent.sink.outbox import Outbox
@@ -52,6 +54,14 @@ class Counts:
     def ended(self) -> bool:
         """Whether the epoch ended."""
         return self._outbox.ended
+
+    @property
+    def left_in(self) -> Path | None:
+        """The journal that was given up and holds all that is not delivered; None: nothing is."""
+        lane = self._priority
+        if self.journal is None or not (lane.waiting or lane.in_doubt):
+            return None
+        return self.journal.given_up
 
     def statistics(self) -> SinkStatistics:
         """Return the counters as of now."""

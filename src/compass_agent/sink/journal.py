@@ -6,7 +6,7 @@ the operating system. Whoever finds the file without a lock may deliver it: its 
 
 from __future__ import annotations
 
-__all__ = ("REFUSED", "SUFFIX", "Journal", "is_held", "lock", "make_folder")
+__all__ = ("REFUSED", "SUFFIX", "Journal", "is_held", "lock", "make_folder", "was_delivered")
 
 import errno
 import fcntl
@@ -52,6 +52,11 @@ _held: set[str] = set()
 def is_held(path: str) -> bool:
     """Tell whether a writer of this process has the file at `path`, without opening it."""
     return path in _held
+
+
+def was_delivered(path: Path) -> bool:
+    """Tell whether somebody delivered the journal that was given up at `path`: it is gone."""
+    return not os.path.exists(path) and not os.path.exists(f"{path}{REFUSED}")  # noqa: PTH110 - for each that is left
 
 
 class Journal:
@@ -229,6 +234,11 @@ class Journal:
             with suppress(OSError):
                 os.close(fd)
             _held.discard(str(self.path))
+
+    @property
+    def given_up(self) -> Path | None:
+        """The file, once it is left to others; None: not yet, or it does not hold everything."""
+        return self.path if self._finished and not self.errors else None
 
     def complaint(self) -> OSError | None:
         """Return the first failure, once."""

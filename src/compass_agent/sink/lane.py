@@ -95,6 +95,12 @@ class Lane:
         self.delivered += count - lost
         self.lost += lost
 
+    def deliver_rest(self) -> None:
+        """Note that every frame that waits or is in doubt was stored, by another way."""
+        self.delivered += len(self.waiting) + self.in_doubt
+        self.in_doubt = self.size = 0
+        self.waiting.clear()
+
     def lose_waiting(self) -> None:
         """Lose every frame that waits."""
         self.lost += len(self.waiting)

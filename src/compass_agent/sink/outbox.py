@@ -150,6 +150,19 @@ class Outbox:
         self._trace.settle(len(batch.trace), lost=min(late, len(batch.trace)))
         self._frames = min(_BATCH_FRAMES, self._frames * 2)
 
+    def lose_trace(self) -> None:
+        """Lose the trace frames that are not answered: nobody will ask for them again."""
+        self._trace.lose_waiting()
+        batch = self._in_flight
+        if batch is not None and batch.trace:
+            self._trace.settle(len(batch.trace), lost=len(batch.trace))
+            self._in_flight = replace(batch, trace=[])
+
+    def deliver_rest(self) -> None:
+        """Note that the log has got all priority frames, out of the journal."""
+        self._in_flight = None
+        self._priority.deliver_rest()
+
     def _fence(self) -> None:
         self.fenced = True
         self.takes_all = False

@@ -305,6 +305,19 @@ class FrameSink:
         with self._lock:
             self._trace.lose_waiting()
 
+    def give_up(self) -> None:
+        """Lose the trace frames that wait or were not answered: nobody publishes any more.
+
+        A log may have stored what it did not answer; it counts as lost all the same.
+        """
+        with self._lock:
+            self._outbox.lose_trace()
+
+    def note_delivered(self) -> None:
+        """Count as delivered what was left in the journal: somebody handed it to the log."""
+        with self._lock:
+            self._outbox.deliver_rest()
+
     def statistics(self) -> SinkStatistics:
         """Return the counters as of now."""
         with self._lock:

@@ -14,7 +14,7 @@ class LaneStatistics:
     Attributes:
         emitted: Frames that entered the lane.
         delivered: Frames that the log has stored.
-        lost: Frames that were dropped, refused, or came too late.
+        lost: Frames that were dropped, refused, came too late, or were not answered by the end.
         waiting: Frames that wait to be sent.
         in_doubt: Frames of the batch in flight, not answered yet.
         peak: The most frames that ever waited at once.

@@ -11,7 +11,14 @@ loaded unless a host asks for it.
 
 from __future__ import annotations
 
-__all__ = ("ExtraMissingError", "Traced", "carry_traces", "context_of", "export_metrics")
+__all__ = (
+    "ExtraMissingError",
+    "Traced",
+    "carry_traces",
+    "context_of",
+    "export_metrics",
+    "finish_metrics",
+)
 
 import importlib
 from typing import TYPE_CHECKING, Protocol
@@ -59,6 +66,26 @@ def export_metrics(meter_provider: MeterProvider | None = None) -> bool:
     from compass_agent.telemetry.metrics import export  # noqa: PLC0415 - needs the extra
 
     return export(meter_provider)
+
+
+def finish_metrics(timeout_s: float) -> bool:
+    """Let the process's meter provider send what it has and end; it takes no more afterwards.
+
+    A provider waits half a minute for a collector that is away; this does not.
+
+    Args:
+        timeout_s: How long it may take, in seconds; half as long again passes at the most.
+
+    Returns:
+        Whether all went out in time, or there is no SDK that would send anything.
+
+    Raises:
+        ExtraMissingError: `unsupported_input`: the extra `otel` is not installed.
+    """
+    _require()
+    from compass_agent.telemetry.metrics import finish  # noqa: PLC0415 - needs the extra
+
+    return finish(timeout_s)
 
 
 def carry_traces() -> None:

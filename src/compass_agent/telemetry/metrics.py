@@ -6,11 +6,12 @@ All values of one collection are of one moment, so sums over them hold: for each
 
 from __future__ import annotations
 
-__all__ = ("INSTRUMENTS", "Instrument", "Look", "export")
+__all__ = ("INSTRUMENTS", "Instrument", "Look", "export", "finish")
 
+import logging
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry.metrics import MeterProvider, Observation, get_meter_provider
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions
 
     from compass_agent.sink import LaneStatistics, SinkStatistics
+
+_logger = logging.getLogger("compass_agent.telemetry")
 
 _SCOPE = "compass_agent"
 _LANE = "compass.lane"
@@ -226,6 +229,28 @@ class _Exports:
 
 
 _exports = _Exports()
+
+
+def finish(timeout_s: float) -> bool:
+    """As `compass_agent.telemetry.finish_metrics`."""
+    # Only the SDK's own provider has it; no type says so.
+    shutdown: Any = getattr(get_meter_provider(), "shutdown", None)
+    if shutdown is None:
+        return True
+    sent: list[bool] = []
+
+    def work() -> None:
+        try:
+            shutdown(timeout_millis=timeout_s * 1000)
+        except Exception:
+            _logger.debug("the last metrics did not go out", exc_info=True)
+        else:
+            sent.append(True)
+
+    giving = threading.Thread(target=work, daemon=True)
+    giving.start()
+    giving.join(timeout_s * 1.5)
+    return bool(sent)
 
 
 def export(meter_provider: MeterProvider | None) -> bool:

@@ -322,7 +322,9 @@ class Engine:
         except (TimeoutError, nats.errors.Error, OSError) as error:
             await _close(client)
             code = ErrorCode.PERMISSION_DENIED if self._denied else ErrorCode.UNAVAILABLE
-            raise EngineError(code, f"the engine cannot be reached: {error!r}") from error
+            late = "no answer in time" if isinstance(error, TimeoutError) else ""
+            why = str(error) or late or type(error).__name__
+            raise EngineError(code, f"the engine cannot be reached: {why}") from error
         except anyio.get_cancelled_exc_class():
             await _close(client)
             raise
