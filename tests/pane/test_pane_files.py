@@ -30,7 +30,7 @@ SINKS = re.compile(
 
 # Strings, templates and regular expressions: what is in them stays as it is.
 TEXTS = re.compile(
-    r'''"(?:[^"\\]|\\.)*"|`[^`]*`|/(?![ /*])(?:\[(?:\\.|[^\]\\])*\]|\\.|[^/\\\[\n])+/'''
+    r""""(?:[^"\\]|\\.)*"|`[^`]*`|/(?![ /*])(?:\[(?:\\.|[^\]\\])*\]|\\.|[^/\\\[\n])+/"""
 )
 
 

@@ -32,7 +32,9 @@ def test_the_board_shows_what_failed_first_and_why_in_the_row(tabs: Tabs, site: 
     failed = page.locator("tr[data-session=s-429]")
     expect(failed).to_contain_text("Rate limited · HTTP 429 Too Many Requests")
     expect(failed).to_contain_text(LIMIT)
-    expect(failed).to_contain_text(re.compile(r"retry: yes(, in \d+ s|; the waiting time has passed)"))
+    expect(failed).to_contain_text(
+        re.compile(r"retry: yes(, in \d+ s|; the waiting time has passed)")
+    )
     working = page.locator("tr[data-session=s-run]")
     expect(working).to_contain_text("bash: pytest -q tests/test_retry.py")
     expect(page.locator("tr[data-session=s-empty]")).to_contain_text("reported no message")

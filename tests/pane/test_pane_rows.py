@@ -57,6 +57,11 @@ def test_every_row_can_be_copied_linked_and_looked_at_and_stays_as_it_was_left(
     assert page.evaluate(FOCUSED) == "Copy"
     page.keyboard.press("Enter")
     expect_copied(page, "a notice")
+    expect_pointed_at(page)
+    expect_kept(page, pen)
+
+
+def expect_pointed_at(page: Page) -> None:
     prompt = page.locator(".k-prompt")
     expect(prompt.get_by_role("button")).to_have_count(0)
     prompt.hover()
@@ -66,7 +71,10 @@ def test_every_row_can_be_copied_linked_and_looked_at_and_stays_as_it_was_left(
     expect(page.locator(".row:visible")).to_have_count(0)
     page.get_by_label("Search in this session").fill("")
 
-    details = tool.locator(".body details")
+
+def expect_kept(page: Page, pen: Pen) -> None:
+    build = pen.build
+    details = page.locator(".k-toolCall").locator(".body details")
     expect(details).not_to_have_attribute("open", "")
     details.locator("summary").click()
     pen.write(build.tool_call_update("t", RUNS, "one line\n" * 30 + "the last"))

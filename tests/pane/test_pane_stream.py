@@ -176,7 +176,9 @@ def test_who_moves_without_wheel_or_hand_is_left_there_and_told_of_what_can_be_s
     expect(page.get_by_text("row 300", exact=True)).to_be_in_viewport()
     page.wait_for_function(AT_REST, polling=100)
     # As the browser's own search does.
-    page.get_by_text("row 120", exact=True).evaluate("(row) => row.scrollIntoView({block: 'center'})")
+    page.get_by_text("row 120", exact=True).evaluate(
+        "(row) => row.scrollIntoView({block: 'center'})"
+    )
     expect(page.get_by_role("button", name="Paused")).to_be_visible()
     page.get_by_role("button", name="Prompt 300").click()
     pen.write(*words(pen, 301, 3), *[pen.build.notice("seen") for _ in range(2)])

@@ -40,7 +40,7 @@ ASKED = """async (cursors) => {
   return asked.at(-1);
 }"""
 
-# What two tabs of a session are told when its stream has these pieces; the second comes before the last.
+# What two tabs of a session are told when its stream has these pieces; the second comes after them.
 TOLD = """async (pieces) => {
   const { Hub } = await import("/static/hub.js");
   const hub = new Hub();
@@ -70,7 +70,8 @@ TOLD = """async (pieces) => {
   for (const piece of pieces.first) {
     const before = told.length;
     write(piece);
-    while (!told.slice(before).includes("events")) await new Promise((resolve) => setTimeout(resolve));
+    while (!told.slice(before).includes("events"))
+      await new Promise((resolve) => setTimeout(resolve));
   }
   await tab(pieces.then);
   for (const port of ports) port.postMessage({ type: "bye" });
@@ -80,7 +81,9 @@ TOLD = """async (pieces) => {
 
 
 def events(*parts: tuple[str, dict[str, object]]) -> str:
-    lines = (f"event: {name}\ndata: {json.dumps({'sessionId': 's', **data})}" for name, data in parts)
+    lines = (
+        f"event: {name}\ndata: {json.dumps({'sessionId': 's', **data})}" for name, data in parts
+    )
     return "".join(f"{line}\n\n" for line in lines)
 
 

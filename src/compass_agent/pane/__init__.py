@@ -45,7 +45,7 @@ _AFTER_SIGN = re.compile(rb"\s*([{}])\s*|([:;,])\s+")
 _BETWEEN = re.compile(rb"\s*\n\s*")
 # There no line's end ends a statement; the libraries have texts that span lines.
 _GOES_ON = re.compile(rb"(?<=[{(\[,;])\n|\n(?=[})\]])")
-# A string, a template without another in it, a regular expression (a division has spaces), or signs.
+# A string, a template with no other in it, a regular expression (a division has spaces), or signs.
 _PART = re.compile(
     rb"""("(?:\\.|[^"\\])*"|`[^`]*`|/(?![ /*])(?:\[(?:\\.|[^\]\\])*\]|\\.|[^/\\\[])+/)"""
     rb"""|[ ]*(=>|\?\?|\|\||&&|[=?:<>(){}\[\],;&|!*]|(?<!\+)\+(?!\+))[ ]*"""
@@ -103,7 +103,8 @@ def _lean_script(source: bytes) -> bytes:
 
 def _lean_line(line: bytes) -> bytes:
     # Templates within templates stay as they are.
-    return line if line.count(b"`") > 2 else _PART.sub(lambda part: part[1] or part[2], line)
+    nested = line.count(b"`") > len(b"``")
+    return line if nested else _PART.sub(lambda part: part[1] or part[2], line)
 
 
 def _lean_style(source: bytes) -> bytes:
