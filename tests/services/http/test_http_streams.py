@@ -391,10 +391,10 @@ async def test_a_frame_that_arrives_late_is_told_without_an_id() -> None:
                 await log.open(S, E2)
                 await log.append(batch(1, trace=[1], through=1, epoch=E2))
             if event.name == "message" and event.json["epoch"] == E2:
-                late = {2: failed("late")}
-                await log.append(batch(2, priority=late, through=2))
+                await log.append(batch(2, priority={2: failed("late")}, through=2))
             if event.name == "message" and event.json.get("late"):
                 break
     assert json.loads(told[-1].data)["event"]["sessionError"]["message"] == "late"
-    assert (told[-2].name, told[-2].json["epoch"]) == ("cause", E1)
+    cause = told[-2].json
+    assert (cause["epoch"], cause["seq"], bool(cause["guidance"])) == (E1, "2", True)
     assert told[-1].last_id == str(Cursor(E2, 1))
