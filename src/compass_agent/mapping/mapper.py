@@ -175,7 +175,7 @@ class EventMapper:
 
     @property
     def late_results(self) -> int:
-        """How many results were dropped: their calls were closed with the turn before they came."""
+        """How many results came after their calls were closed with the turn; none is told."""
         return self._now.tools.late
 
     @property
