@@ -180,7 +180,7 @@ class EventMapper:
 
     @property
     def stopped_by(self) -> str:
-        """Who asked to stop the agent; empty: nobody did."""
+        """Who asked to stop the agent; an empty text when nobody did."""
         return self._now.stopped_by
 
     def request_stop(self, stopped_by: str, *, for_good: bool = False) -> None:

@@ -130,7 +130,7 @@ class Session:
 
     @property
     def late_results(self) -> int:
-        """How many results of tools came after their calls were told to have ended; none is told."""
+        """How many results came after their calls were told to have ended; they are dropped."""
         return self._mapper.late_results
 
     def statistics(self) -> SinkStatistics:
