@@ -133,6 +133,18 @@ def test_a_failure_without_a_reason_is_a_failure() -> None:
     assert openai_run(failed)[1:] == ["ERROR - No reason was given", "state ERRORED"]
 
 
+def test_what_comes_after_a_failure_in_its_stream_begins_nothing() -> None:
+    error = {"code": "server_error", "message": "boom"}
+    failed = {"type": "response.failed", "response": {"error": error}}
+    for stream in ([{"type": "error", **error}, failed], [failed, {"type": "response.unknown"}]):
+        lines = openai_run({"type": "response.created"}, *stream)
+        assert lines[1:] == ["ERROR 500 boom", "state ERRORED"]
+    run = openai.Run()
+    events = [*run.feed(failed), *run.feed(failed), *run.end()]
+    events += [*run.feed(chunk({"content": "Good"}, "stop")), *run.end()]
+    assert told(events)[-2:] == ["text 2 Good", "state READY"]
+
+
 def test_an_error_event_tells_status_and_code() -> None:
     error = {"type": "error", "code": "rate_limit_exceeded", "message": "Slow down"}
     assert "ERROR 429 Slow down" in openai_run(error)

@@ -53,6 +53,8 @@ class ProviderRun(SdkRun):
         self.calls: list[ToolCall] = []
         self.goes_on = False
         self._reason = ""
+        # Its failure was told: what its stream says after that begins no run.
+        self._failed = False
 
     async def request(self, source: Source) -> AsyncGenerator[InnerEvent, None]:
         """Yield the events of one request, as they come.
@@ -74,12 +76,14 @@ class ProviderRun(SdkRun):
 
     def begin(self) -> list[InnerEvent]:
         """Begin a request; `feed` does so by itself when none has begun."""
-        self.calls, self.goes_on, self._reason = [], False, ""
+        self.calls, self.goes_on, self._reason, self._failed = [], False, "", False
         self._forget()
         return self._start_message()
 
     def feed(self, item: object) -> list[InnerEvent]:
-        """Return the events of one item of the stream. Never raises."""
+        """Return the events of one item of the stream; none after its failure. Never raises."""
+        if self._failed:
+            return []
         begun = [] if self._message_open else self.begin()
         return [*begun, *super().feed(item)]
 
@@ -88,6 +92,7 @@ class ProviderRun(SdkRun):
 
         An answer that was cut off is a failure. A run that goes on is not over.
         """
+        self._failed = False
         if not self._working:
             return []
         if not self._reason:
@@ -117,6 +122,10 @@ class ProviderRun(SdkRun):
             return []
         ended = [self.ended(call, _HANDED_OVER) for call in self.calls]
         return [*ended, *self._succeed()]
+
+    def _fail(self, failure: Failure) -> list[InnerEvent]:
+        self._failed = True
+        return super()._fail(failure)
 
     def _forget(self) -> None:
         """A request begins: nothing of the one before counts."""
