@@ -121,6 +121,22 @@ def test_an_answer_of_a_graph_that_the_filter_stopped_has_failed() -> None:
     assert lines[-2:] == ["ERROR - The provider's filter stopped the answer", "state ERRORED"]
 
 
+@pytest.mark.parametrize("told_by", [{"finish_reason": "error"}, {"status": "failed"}])
+def test_an_answer_of_a_graph_that_says_that_it_failed_has_failed(told_by: Any) -> None:
+    lines = told(langgraph.Adapter(), chunk("Good"), chunk("", response_metadata=told_by))
+    assert lines[-2].startswith("ERROR - The provider says that the answer failed")
+    assert lines[-1] == "state ERRORED"
+
+
+def test_an_answer_of_a_graph_that_its_status_says_was_cut_says_so() -> None:
+    details = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    lines = told(langgraph.Adapter(), chunk("Good"), chunk("", response_metadata=details))
+    assert "notice The answer was cut at the token limit" in lines
+    details = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
+    lines = told(langgraph.Adapter(), chunk("Good"), chunk("", response_metadata=details))
+    assert lines[-2] == "ERROR - The provider's filter stopped the answer"
+
+
 def test_a_change_that_a_tool_of_a_graph_made_is_told() -> None:
     artifact = {"path": "a.txt", "oldText": "a", "newText": "b"}
     fields = {"content": "done", "artifact": artifact, "status": "success", "name": "edit"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from compass_agent import open_session
 from compass_agent.adapters import anthropic, openai, openai_agents, pydantic_ai
 from compass_agent.adapters.sdk_run import SdkRun
-from compass_agent.events import InnerEvent, MessageFailed
+from compass_agent.events import InnerEvent, MessageFailed, ToolStarted
 from compass_agent.mapping import EventMapper
 from compass_agent.testing import capture_frames, check_events
 from reading_frames import described, frames_of
@@ -106,11 +106,84 @@ def test_an_answer_that_the_filter_stopped_has_failed() -> None:
     assert stopped in told([*events, *run.feed({"type": "message_stop"}), *run.end()])
 
 
+SAYS_FAILED = "ERROR - The provider says that the answer failed, without a reason"
+
+
+def test_an_answer_that_says_that_it_failed_has_failed() -> None:
+    good, error = chunk({"content": "Good"}), {"code": 502, "message": "The host is down"}
+    assert openai_run(good, chunk({}, "error"))[-2:] == [SAYS_FAILED, "state ERRORED"]
+    ended = chunk({}, "error")
+    ended["choices"][0]["error"] = error
+    assert openai_run(good, ended)[-2:] == ["ERROR 502 The host is down", "state ERRORED"]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        {"finish_reason": "error", "provider_details": {"finish_reason": "failed"}},
+        {"provider_details": {"finish_reason": "error"}},
+        {"finish_reason": "error"},
+    ],
+)
+def test_an_answer_of_pydantic_ai_that_says_that_it_failed_has_failed(response: Any) -> None:
+    adapter = pydantic_ai.Adapter()
+    result = {"event_kind": "agent_run_result", "result": {"response": response}}
+    events = [*adapter.begin(), *adapter.feed(result)]
+    assert told(events)[-2:] == [SAYS_FAILED, "state ERRORED"]
+
+
 def test_an_answer_that_was_cut_at_its_limit_says_so() -> None:
     cut = "notice The answer was cut at the token limit"
     assert cut in openai_run(chunk({"content": "Good"}), chunk({}, "length"))
     incomplete = {"incomplete_details": {"reason": "max_output_tokens"}}
     assert cut in openai_run({"type": "response.incomplete", "response": incomplete})
+
+
+def asked(reason: str, *arguments: str) -> list[openai.Run | anthropic.Run]:
+    """Return runs, at their end, that asked for tools with these arguments."""
+    chat, calls = openai.Run(), []
+    for index, given in enumerate(arguments):
+        function = {"name": "look", "arguments": given}
+        calls.append({"index": index, "id": f"c{index}", "function": function})
+    events = [*chat.feed(chunk({"tool_calls": calls})), *chat.feed(chunk({}, reason))]
+    response, incomplete = openai.Run(), {"incomplete_details": {"reason": "max_output_tokens"}}
+    last = "response.incomplete" if reason == "length" else "response.completed"
+    other: list[Any] = []
+    message, words = anthropic.Run(), list[Any]()
+    for index, given in enumerate(arguments):
+        item = {"type": "function_call", "call_id": f"c{index}", "name": "look"}
+        done = {"type": "response.output_item.done", "item": {**item, "arguments": given}}
+        other += response.feed(done)
+        block = {"type": "tool_use", "id": f"c{index}", "name": "look", "input": {}}
+        delta = {"type": "input_json_delta", "partial_json": given}
+        for kind, part in ("start", {"content_block": block}), ("delta", {"delta": delta}):
+            words += message.feed({"type": f"content_block_{kind}", "index": index, **part})
+        words += message.feed({"type": "content_block_stop", "index": index})
+    other += response.feed({"type": last, "response": incomplete})
+    why = {"stop_reason": "max_tokens" if reason == "length" else "tool_use"}
+    words += message.feed({"type": "message_delta", "delta": why})
+    words += message.feed({"type": "message_stop"})
+    runs: list[openai.Run | anthropic.Run] = [chat, response, message]
+    for run, said in zip(runs, (events, other, words), strict=True):
+        said += run.end()
+        begun = [e.tool_call_id for e in said if isinstance(e, ToolStarted)]
+        assert begun == [call.tool_call_id for call in run.calls]
+        lines = told([*said, *run.hand_over()])
+        assert ("notice The answer was cut at the token limit" in lines) == (reason == "length")
+        assert lines[-1] == "state READY"
+    return runs
+
+
+@pytest.mark.parametrize("torn", ['{"ci', ""])
+def test_a_call_that_the_limit_cut_off_is_none(torn: str) -> None:
+    for run in asked("length", torn):
+        assert (run.calls, run.goes_on) == ([], False)
+    for run in asked("length", '{"city": "Oulu"}', torn):
+        assert [call.tool_call_id for call in run.calls] == ["c0"]
+        assert run.goes_on
+    # What the model itself wrote is the host's to judge.
+    for run in asked("tool_calls", torn):
+        assert [call.tool_call_id for call in run.calls] == ["c0"]
 
 
 def test_only_the_first_of_several_answers_is_told() -> None:
