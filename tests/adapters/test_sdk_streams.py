@@ -142,20 +142,20 @@ def test_an_answer_that_was_cut_at_its_limit_says_so() -> None:
 def asked(reason: str, *arguments: str) -> list[openai.Run | anthropic.Run]:
     """Return runs, at their end, that asked for tools with these arguments."""
     chat, calls = openai.Run(), []
-    for index, given in enumerate(arguments):
-        function = {"name": "look", "arguments": given}
+    for index, written in enumerate(arguments):
+        function = {"name": "look", "arguments": written}
         calls.append({"index": index, "id": f"c{index}", "function": function})
     events = [*chat.feed(chunk({"tool_calls": calls})), *chat.feed(chunk({}, reason))]
     response, incomplete = openai.Run(), {"incomplete_details": {"reason": "max_output_tokens"}}
     last = "response.incomplete" if reason == "length" else "response.completed"
     other: list[Any] = []
     message, words = anthropic.Run(), list[Any]()
-    for index, given in enumerate(arguments):
+    for index, written in enumerate(arguments):
         item = {"type": "function_call", "call_id": f"c{index}", "name": "look"}
-        done = {"type": "response.output_item.done", "item": {**item, "arguments": given}}
+        done = {"type": "response.output_item.done", "item": {**item, "arguments": written}}
         other += response.feed(done)
         block = {"type": "tool_use", "id": f"c{index}", "name": "look", "input": {}}
-        delta = {"type": "input_json_delta", "partial_json": given}
+        delta = {"type": "input_json_delta", "partial_json": written}
         for kind, part in ("start", {"content_block": block}), ("delta", {"delta": delta}):
             words += message.feed({"type": f"content_block_{kind}", "index": index, **part})
         words += message.feed({"type": "content_block_stop", "index": index})
@@ -165,10 +165,10 @@ def asked(reason: str, *arguments: str) -> list[openai.Run | anthropic.Run]:
     words += message.feed({"type": "message_stop"})
     runs: list[openai.Run | anthropic.Run] = [chat, response, message]
     for run, said in zip(runs, (events, other, words), strict=True):
-        said += run.end()
-        begun = [e.tool_call_id for e in said if isinstance(e, ToolStarted)]
+        whole = [*said, *run.end()]
+        begun = [e.tool_call_id for e in whole if isinstance(e, ToolStarted)]
         assert begun == [call.tool_call_id for call in run.calls]
-        lines = told([*said, *run.hand_over()])
+        lines = told([*whole, *run.hand_over()])
         assert ("notice The answer was cut at the token limit" in lines) == (reason == "length")
         assert lines[-1] == "state READY"
     return runs
