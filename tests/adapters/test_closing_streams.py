@@ -24,7 +24,7 @@ class Source:
     def __init__(self, error: BaseException | None, items: Sequence[Any] = (GOOD,)) -> None:
         self._items = list(items)
         self._error = error
-        self.closed = 0
+        self.closed: int = 0
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
@@ -66,7 +66,10 @@ class LeavingBreaks(Source):
         raise CLOSED
 
 
-class LeavingHides(LeavingBreaks):
+class LeavingHides(Source):
+    async def __aenter__(self) -> Source:
+        return self
+
     async def __aexit__(self, *_: object) -> bool:
         self.closed += 1
         return True

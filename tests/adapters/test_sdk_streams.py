@@ -141,7 +141,7 @@ def test_an_answer_that_was_cut_at_its_limit_says_so() -> None:
 
 def asked(reason: str, *arguments: str) -> list[openai.Run | anthropic.Run]:
     """Return runs, at their end, that asked for tools with these arguments."""
-    chat, calls = openai.Run(), []
+    chat, calls = openai.Run(), list[Any]()
     for index, written in enumerate(arguments):
         function = {"name": "look", "arguments": written}
         calls.append({"index": index, "id": f"c{index}", "function": function})
@@ -154,7 +154,7 @@ def asked(reason: str, *arguments: str) -> list[openai.Run | anthropic.Run]:
         item = {"type": "function_call", "call_id": f"c{index}", "name": "look"}
         done = {"type": "response.output_item.done", "item": {**item, "arguments": written}}
         other += response.feed(done)
-        block = {"type": "tool_use", "id": f"c{index}", "name": "look", "input": {}}
+        block: dict[str, Any] = {"type": "tool_use", "id": f"c{index}", "name": "look", "input": {}}
         delta = {"type": "input_json_delta", "partial_json": written}
         for kind, part in ("start", {"content_block": block}), ("delta", {"delta": delta}):
             words += message.feed({"type": f"content_block_{kind}", "index": index, **part})

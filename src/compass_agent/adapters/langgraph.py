@@ -46,8 +46,8 @@ STREAM: Mapping[str, object] = MappingProxyType(
 
 _CLASSES = frozenset[object](get_args(InnerEvent))
 _PLANS = ("write_todos", "todo_write", "TodoWrite")
-_CUT = ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete")
-_REASONS = dict.fromkeys(_CUT, "length")
+_CUT: tuple[str, ...] = ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete")
+_REASONS: Mapping[str, str] = dict.fromkeys(_CUT, "length")
 _FILTERS = frozenset({"content_filter", "refusal", "SAFETY"})
 _BROKEN = _FILTERS | FAILED_ENDS
 # Of these it is known under which of these names they say why an answer ended.
