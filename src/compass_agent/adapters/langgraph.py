@@ -10,14 +10,17 @@ from __future__ import annotations
 
 __all__ = ("STREAM", "Adapter", "events")
 
+import ast
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, get_args
 
+from compass_agent.adapters.failures import failure_of
 from compass_agent.adapters.objects import text_of, title_of
 from compass_agent.adapters.sdk_stream import StreamRun, is_kind, run_events
 from compass_agent.adapters.telling import CUT_OFF, FAILED_ENDS, PROVIDER_FAILED
 from compass_agent.adapters.texts import excerpt
-from compass_agent.errors.foreign import attribute
+from compass_agent.errors.foreign import attribute, own_text
 from compass_agent.errors.shapes import as_list, as_object, is_list, is_object
 from compass_agent.events.classes import (
     Failure,
@@ -55,7 +58,12 @@ _PROVIDERS = frozenset({"anthropic", "openai"})
 _ENDS = ("finish_reason", "stop_reason", "status")
 _FILTERED = "The provider's filter stopped the answer"
 _GOES_ON = "The work goes on after an answer that was cut off"
+_UNREADABLE = "The graph's stream cannot be read: pass STREAM, as in graph.astream(input, **STREAM)"
 _PAUSED = "It waits for an answer, and begins anew then"
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_RESPONSE_ERROR = re.compile(
+    rf"^(?:ResponseError\()?code=(?P<code>{_QUOTED}),? message=(?P<message>{_QUOTED})"
+)
 
 
 def events(source: Source, secrets: Iterable[str] = ()) -> AsyncGenerator[InnerEvent, None]:
@@ -90,6 +98,7 @@ class Adapter(StreamRun):
         self._outputs: dict[str, str] = {}
         self._done: set[str] = set()
         self._interrupts: dict[str, None] = {}
+        self._odd = False
 
     def end(self) -> list[InnerEvent]:
         """An iterator that ends without an exception is this SDK's mark of success."""
@@ -103,6 +112,18 @@ class Adapter(StreamRun):
         for call in list(self._tools) if self._interrupts else ():
             events += self._end_tool(call, _PAUSED, failed=True)
         return self._cleaned([*events, *self._succeed()])
+
+    def fail(self, error: Exception) -> list[InnerEvent]:
+        """Return the failure of an answer that `langchain-openai` raises as a text of its own."""
+        failure = _response_error(own_text(error))
+        return self._flushed() if failure is None else self._cleaned(self._fail(failure))
+
+    def _not_known(self, item: object) -> list[InnerEvent]:
+        if isinstance(as_object(item).get("type"), str):
+            return super()._not_known(item)
+        # What another mode or version gives; the first says it for all.
+        told, self._odd = self._odd, True
+        return [] if told else [Noticed(_UNREADABLE)]
 
     def _item(self, item: object) -> list[InnerEvent] | None:
         part = as_object(item)
@@ -254,6 +275,18 @@ class Adapter(StreamRun):
             return [data]
         text = excerpt(readable_text(data), self._secrets)
         return [Noticed(text)] if text else []
+
+
+def _response_error(text: str) -> Failure | None:
+    """Return the failure that the printed form of the provider's error object holds."""
+    found = _RESPONSE_ERROR.match(text)
+    if found is None:
+        return None
+    try:
+        told = {name: ast.literal_eval(quoted) for name, quoted in found.groupdict().items()}
+    except (SyntaxError, ValueError):
+        return None
+    return failure_of(told)
 
 
 def _is_event(value: object) -> TypeGuard[InnerEvent]:
