@@ -167,11 +167,10 @@ async def test_a_failure_that_a_graph_raises_in_its_printed_form_is_a_text(
 
 
 def test_a_graph_that_is_not_called_as_it_should_be_says_how() -> None:
-    odd = [{"agent": {"messages": []}}, ("messages", ("x", {})), ((), "updates", {})]
+    odd: list[Any] = [{"agent": {"messages": []}}, ("messages", ("x", {})), ((), "updates", {})]
     lines = told(langgraph.Adapter(), *odd)
     assert [line for line in lines if "notice" in line] == [
-        "notice The graph's stream cannot be read: pass STREAM, as in "
-        "graph.astream(input, **STREAM)"
+        "notice The graph's stream cannot be read: pass STREAM to its astream(…, **STREAM)"
     ]
 
 
