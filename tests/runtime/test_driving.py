@@ -248,7 +248,7 @@ def test_a_deadline_that_a_tool_set_for_itself_is_a_failure(how: str) -> None:
     async def main() -> None:
         async with open_session("s1") as session:
             session.feed(RunStarted())
-            await deadline(how, asyncio.sleep(60))
+            await deadline(how, anyio.Event().wait())
 
     with capture_frames() as frames, pytest.raises(TimeoutError):
         asyncio.run(main())
