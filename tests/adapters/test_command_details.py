@@ -76,6 +76,25 @@ def test_claude_whose_synthetic_message_is_all_there_is_tells_it() -> None:
     assert not any(line.startswith("text") for line in described(frames))
 
 
+@pytest.mark.parametrize("within", ["T", None])
+def test_claude_that_went_on_after_a_failed_request_has_not_failed(within: str | None) -> None:
+    message = {"model": "<synthetic>", "id": "x", "content": [text("API Error: 529 Overloaded")]}
+    failed = {"type": "assistant", "message": message, "error": "server_error", **CLAUDE}
+    failed["parent_tool_use_id"] = within
+    task = {"type": "tool_use", "id": "T", "name": "Task", "input": {"description": "look"}}
+    ended = {"type": "tool_result", "tool_use_id": "T", "content": "no", "is_error": True}
+    user = {"type": "user", "message": {"role": "user", "content": [ended]}, **CLAUDE}
+    values = (INIT, claude([task]), failed, user, claude([text("It is 42.")], "m2"))
+    seen = lines("claude-code", *values, result(result="It is 42."))
+    assert not any(line.startswith("ERROR") for line in seen)
+    assert "text 2 It is 42." in seen
+    assert "state READY" in seen
+    # Also when the answer stands in the result alone.
+    assert "text 2 It is 42." in lines("claude-code", *values[:-1], result(result="It is 42."))
+    (error,) = errors_of(told("claude-code", *values[:-1], result(is_error=True), exit_code=1))
+    assert error.message != "It is 42."
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [

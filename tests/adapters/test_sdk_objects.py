@@ -121,6 +121,59 @@ def test_an_answer_of_a_graph_that_the_filter_stopped_has_failed() -> None:
     assert lines[-2:] == ["ERROR - The provider's filter stopped the answer", "state ERRORED"]
 
 
+@pytest.mark.parametrize("told_by", [{"finish_reason": "error"}, {"status": "failed"}])
+def test_an_answer_of_a_graph_that_says_that_it_failed_has_failed(told_by: Any) -> None:
+    lines = told(langgraph.Adapter(), chunk("Good"), chunk("", response_metadata=told_by))
+    assert lines[-2].startswith("ERROR - The provider says that the answer failed")
+    assert lines[-1] == "state ERRORED"
+
+
+def test_an_answer_of_a_graph_that_its_status_says_was_cut_says_so() -> None:
+    details = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    lines = told(langgraph.Adapter(), chunk("Good"), chunk("", response_metadata=details))
+    assert "notice The answer was cut at the token limit" in lines
+    details = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
+    lines = told(langgraph.Adapter(), chunk("Good"), chunk("", response_metadata=details))
+    assert lines[-2] == "ERROR - The provider's filter stopped the answer"
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        ("ResponseError(code='server_error', message='boom')", ("boom", 500, "server_error")),
+        (
+            """ResponseError(code='odd_one', message="it's late", a=1)""",
+            ("it's late", 0, "odd_one"),
+        ),
+        ("code='server_error' message='boom'", ("boom", 500, "server_error")),
+        (r"code='a' message='\x'", (r"code='a' message='\x'", 0, "")),
+        ("ResponseError(code=1)", ("ResponseError(code=1)", 0, "")),
+    ],
+)
+async def test_a_failure_that_a_graph_raises_in_its_printed_form_is_a_text(
+    printed: str, said: tuple[str, int, str]
+) -> None:
+    failure = ValueError(printed)
+
+    async def failing() -> AsyncGenerator[Any, None]:
+        yield chunk("Good")
+        raise failure
+
+    with capture_frames() as frames, pytest.raises(ValueError, match=r"\(|=") as raised:
+        async with open_session("s1") as session:
+            await session.drive(langgraph.events(failing()))
+    assert raised.value is failure
+    assert [(told.message, told.status, told.code) for told in frames.errors()] == [said]
+
+
+def test_a_graph_that_is_not_called_as_it_should_be_says_how() -> None:
+    odd: list[Any] = [{"agent": {"messages": []}}, ("messages", ("x", {})), ((), "updates", {})]
+    lines = told(langgraph.Adapter(), *odd)
+    assert [line for line in lines if "notice" in line] == [
+        "notice The graph's stream cannot be read: pass STREAM to its astream(…, **STREAM)"
+    ]
+
+
 def test_a_change_that_a_tool_of_a_graph_made_is_told() -> None:
     artifact = {"path": "a.txt", "oldText": "a", "newText": "b"}
     fields = {"content": "done", "artifact": artifact, "status": "success", "name": "edit"}
@@ -175,6 +228,17 @@ def test_an_error_after_which_google_adk_goes_on_is_no_failure() -> None:
         "text 1 Good day",
         "state READY",
     ]
+
+
+def test_a_failure_that_google_adk_tells_twice_is_no_work_that_goes_on() -> None:
+    lines = told(google_adk.Adapter(), *[event(error_code="SAFETY")] * 2)
+    assert lines[1:] == ["ERROR - SAFETY", "state ERRORED"]
+
+
+def test_a_limit_of_google_adk_before_the_first_word_is_told_once() -> None:
+    lines = told(google_adk.Adapter(), *[event(error_code="MAX_TOKENS")] * 2)
+    assert lines.count("notice The answer was cut at the token limit") == 1
+    assert lines[-1] == "state READY"
 
 
 async def test_an_invocation_that_ends_in_the_middle_has_failed() -> None:

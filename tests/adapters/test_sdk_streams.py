@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from compass_agent import open_session
 from compass_agent.adapters import anthropic, openai, openai_agents, pydantic_ai
 from compass_agent.adapters.sdk_run import SdkRun
-from compass_agent.events import InnerEvent, MessageFailed
+from compass_agent.events import MessageFailed
 from compass_agent.mapping import EventMapper
-from compass_agent.testing import capture_frames, check_events
-from reading_frames import described, frames_of
+from compass_agent.testing import capture_frames
+from provider_streams import chunk, openai_run, told
+from reading_frames import frames_of
 
 MAKERS: list[Callable[[], SdkRun]] = [
     openai.Run,
@@ -78,39 +79,6 @@ def test_nothing_that_a_stream_holds_stops_it(
     for item in stream:
         for event in run.feed(item):
             frames_of(mapper.map(event))
-
-
-def told(events: list[InnerEvent]) -> list[str]:
-    """Return what readers see of the events."""
-    check_events(events)
-    mapper = EventMapper(now=lambda: 0)
-    return described(frame for event in events for frame in mapper.map(event))
-
-
-def openai_run(*stream: dict[str, Any]) -> list[str]:
-    run = openai.Run()
-    return told([event for item in stream for event in run.feed(item)] + run.end())
-
-
-def chunk(delta: dict[str, Any], reason: str | None = None, index: int = 0) -> dict[str, Any]:
-    return {"choices": [{"index": index, "delta": delta, "finish_reason": reason}]}
-
-
-def test_an_answer_that_the_filter_stopped_has_failed() -> None:
-    stopped = "ERROR - The provider's filter stopped the answer"
-    assert stopped in openai_run(chunk({"content": "Good"}), chunk({}, "content_filter"))
-    incomplete = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
-    assert stopped in openai_run({"type": "response.incomplete", "response": incomplete})
-    run = anthropic.Run()
-    events = run.feed({"type": "message_delta", "delta": {"stop_reason": "refusal"}})
-    assert stopped in told([*events, *run.feed({"type": "message_stop"}), *run.end()])
-
-
-def test_an_answer_that_was_cut_at_its_limit_says_so() -> None:
-    cut = "notice The answer was cut at the token limit"
-    assert cut in openai_run(chunk({"content": "Good"}), chunk({}, "length"))
-    incomplete = {"incomplete_details": {"reason": "max_output_tokens"}}
-    assert cut in openai_run({"type": "response.incomplete", "response": incomplete})
 
 
 def test_only_the_first_of_several_answers_is_told() -> None:

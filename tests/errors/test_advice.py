@@ -23,6 +23,8 @@ AZURE = "Out of call volume quota. Quota will be replenished in 01:23:45."
         (FailureDetail("x", 429, code="insufficient_quota"), "Quota used up", False),
         (FailureDetail("You exceeded your current quota", 429), "Quota used up", False),
         (FailureDetail("You exceeded your current quota", 429, 40.0), "Rate limited", True),
+        (FailureDetail("Slow down", 429, code="adapter.exited"), "Rate limited", True),
+        (FailureDetail("exited with 1", code="adapter.exited"), "Agent stopped unexpectedly", None),
         (FailureDetail("x", 402), "Quota used up", False),
         (FailureDetail("x", 401), "Authentication failed", False),
         (FailureDetail("x", 403), "Access denied", False),

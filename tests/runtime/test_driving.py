@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from command_runs import command_run
-from compass_agent import open_session
+from compass_agent import Session, open_session
 from compass_agent.adapters import events_of
 from compass_agent.events import (
     Failure,
@@ -226,6 +226,33 @@ def test_a_deadline_within_the_session_is_one_stop(how: str, asked: bool) -> Non
     told = "Stopped by user" if asked else "The host stopped the work"
     assert described(frames)[2:] == [f"ABORTED - {told}", "state STOPPED"]
     assert [error.stopped_by for error in frames.errors()] == ["user" if asked else "host"]
+
+
+@pytest.mark.parametrize("how", ["wait_for", "timeout", "fail_after"])
+def test_a_deadline_around_the_hosts_own_loop_is_a_stop(how: str) -> None:
+    async def loop(session: Session) -> None:
+        async for event in Endless().events():
+            session.feed(event)
+
+    async def main() -> None:
+        async with open_session("s1") as session:
+            await deadline(how, loop(session))
+
+    with capture_frames() as frames, pytest.raises(TimeoutError):
+        asyncio.run(main())
+    assert described(frames)[2:] == ["ABORTED - The host stopped the work", "state STOPPED"]
+
+
+@pytest.mark.parametrize("how", ["wait_for", "timeout", "fail_after"])
+def test_a_deadline_that_a_tool_set_for_itself_is_a_failure(how: str) -> None:
+    async def main() -> None:
+        async with open_session("s1") as session:
+            session.feed(RunStarted())
+            await deadline(how, anyio.Event().wait())
+
+    with capture_frames() as frames, pytest.raises(TimeoutError):
+        asyncio.run(main())
+    assert described(frames)[2:] == ["ERROR - TimeoutError", "state ERRORED"]
 
 
 async def wrapped(cause: bool, *then: object) -> None:

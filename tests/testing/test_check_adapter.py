@@ -34,6 +34,7 @@ CODEX = command_run("codex", "tools").data
 PI = ("pi/text-plain", "pi/tools-parallel", "pi/err-429", "omp/tool-fails", "omp/err-sse-mid")
 STOPPED = MessageFailed(Failure(aborted=True, message=""))
 FAILED = MessageFailed(Failure(aborted=False, message="no"))
+OTHER = MessageFailed(Failure(aborted=False, message="other"))
 
 
 @pytest.mark.parametrize("run", command_runs(), ids=lambda run: f"{run.agent}/{run.scenario}")
@@ -125,6 +126,11 @@ def test_a_recording_of_nothing_is_none() -> None:
     ("events", "said"),
     [
         ([RunStarted()], "A stream that ended is over"),
+        ([], "A run has events"),
+        ([RunStarted(), RunEnded(), TextDelta("late")], "Words come before the end"),
+        ([RunStarted(), RunEnded(), ToolStarted("t", "x")], "Every tool call ends before its run"),
+        ([RunStarted(), FAILED, OTHER, RunEnded()], "A failure is told once.*'other' after: 'no'"),
+        ([RunStarted(), FAILED, RunEnded(), OTHER, RunEnded()], "A failure is told once"),
         ([RunStarted(), ToolStarted("t", "x"), RunEnded()], "Every tool call ends before its run"),
         ([RunStarted(), ToolUpdated("t", "x"), RunEnded()], "A tool call has a start"),
         ([RunStarted(), FAILED, TextDelta("more"), RunEnded()], "Words come before the end"),

@@ -102,7 +102,8 @@ class Run(ProviderRun):
             return []
         block, pieces = self._blocks.pop(index)
         kind = text(block, "type")
-        arguments = "".join(pieces) or json.dumps(plain(part(block, "input")), default=str)
+        given = plain(part(block, "input"))
+        arguments = "".join(pieces) or (json.dumps(given, default=str) if given else "")
         name = text(block, "name") or kind.removesuffix("_tool_use")
         call = ToolCall(text(block, "id"), name, arguments)
         return self._started(call) if kind in _HOSTED else self._call(call)

@@ -9,7 +9,7 @@ __all__ = ("Adapter",)
 
 from typing import TYPE_CHECKING
 
-from compass_agent.adapters.claude_failures import failure_of, retry_of
+from compass_agent.adapters.claude_failures import failure_of, has_failed, retry_of
 from compass_agent.adapters.claude_tools import Plan, diff_of, was_refused
 from compass_agent.adapters.lines import LARGEST_LINE
 from compass_agent.adapters.objects import ObjectAdapter, number_of, text_of, title_of
@@ -148,6 +148,7 @@ class Adapter(ObjectAdapter):
     def _piece(self, text: str, *, thinking: bool = False) -> list[InnerEvent]:
         if not text:
             return []
+        self._synthetic = None
         self._streamed[self._block] = self._streamed.get(self._block, "") + text
         self._told_text = self._told_text or not thinking
         return self._delta(text, self._block, thinking=thinking)
@@ -164,11 +165,14 @@ class Adapter(ObjectAdapter):
 
     def _assistant(self, value: Mapping[str, object]) -> list[InnerEvent]:
         message = as_object(value.get("message"))
-        if text_of(message, "model") == "<synthetic>" or text_of(value, "error"):
+        parent = value.get("parent_tool_use_id")
+        within = isinstance(parent, str)
+        failed = text_of(message, "model") == "<synthetic>" or bool(text_of(value, "error"))
+        if failed and not within:
             self._synthetic = value
             return self._begin()
-        parent = value.get("parent_tool_use_id")
-        events: list[InnerEvent] = [] if isinstance(parent, str) else self._of_message(message)
+        # A failed request of an agent within is that one's output: the run goes on.
+        events: list[InnerEvent] = [] if within else self._of_message(message)
         for block in as_list(message.get("content")):
             events += self._whole(as_object(block), parent if isinstance(parent, str) else "")
         return events
@@ -179,6 +183,7 @@ class Adapter(ObjectAdapter):
         if name == self._message_id and (self._message_open or self._streamed):
             return []
         self._message_id, self._streamed, self._block = name, {}, -1
+        self._synthetic = None
         return [*self._closed_refusals(), *self._start_message()]
 
     def _whole(self, block: Mapping[str, object], parent: str) -> list[InnerEvent]:
@@ -252,7 +257,7 @@ class Adapter(ObjectAdapter):
     def _result(self, value: Mapping[str, object]) -> list[InnerEvent]:
         said, self._synthetic = self._synthetic, None
         begun = self._begin()
-        if value.get("is_error") is True or said is not None:
+        if has_failed(value, said):
             failure = failure_of(value, said or {})
             refusals = [] if failure.aborted else self._closed_refusals()
             self._refused.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("failure_of", "retry_of")
+__all__ = ("failure_of", "has_failed", "retry_of")
 
 import re
 from typing import TYPE_CHECKING
@@ -25,6 +25,22 @@ _DIAGNOSTIC = "[ede_diagnostic]"
 _STOPPED = "Interrupted by user"
 
 
+def has_failed(result: Mapping[str, object], said: Mapping[str, object] | None) -> bool:
+    """Tell whether a result is one of a run that failed.
+
+    Args:
+        result: The result line.
+        said: The line of the message that the command made of a failed request, when the run did
+            not go on after it.
+    """
+    if result.get("is_error") is True:
+        return True
+    if said is None:
+        return False
+    # A result that says that all went well is believed, unless the failure is all that it holds.
+    return result.get("is_error") is not False or text_of(result, "result") in ("", _spoken(said))
+
+
 def failure_of(result: Mapping[str, object], said: Mapping[str, object]) -> Failure:
     """Return why a run failed or was stopped.
 
@@ -35,8 +51,7 @@ def failure_of(result: Mapping[str, object], said: Mapping[str, object]) -> Fail
     reason = text_of(result, "terminal_reason")
     if reason.startswith("aborted"):
         return Failure(aborted=True, message=_STOPPED)
-    texts = [as_object(block) for block in as_list(as_object(said.get("message")).get("content"))]
-    spoken = "\n".join(filter(None, (text_of(block, "text") for block in texts)))
+    spoken = _spoken(said)
     errors = [text for text in as_list(result.get("errors")) if isinstance(text, str)]
     told = "; ".join(text for text in errors if not text.startswith(_DIAGNOSTIC))
     text = text_of(result, "result") or told or spoken
@@ -67,6 +82,11 @@ def retry_of(value: Mapping[str, object]) -> RetryScheduled:
         delay_ms=number_of(value, "retry_delay_ms"),
         reason="" if reason == "unknown" else reason,
     )
+
+
+def _spoken(said: Mapping[str, object]) -> str:
+    texts = [as_object(block) for block in as_list(as_object(said.get("message")).get("content"))]
+    return "\n".join(filter(None, (text_of(block, "text") for block in texts)))
 
 
 def _code(result: Mapping[str, object], said: Mapping[str, object]) -> str:

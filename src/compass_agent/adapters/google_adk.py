@@ -60,6 +60,7 @@ class Adapter(StreamRun):
         # The calls that go on after their run, and what they gave so far.
         self._lasting: dict[str, object] = {}
         self._final = False
+        self._code = ""
 
     def end(self) -> list[InnerEvent]:
         """Success needs a last event that is final and tells no error."""
@@ -85,7 +86,11 @@ class Adapter(StreamRun):
             return self._stopped()
         # What goes on after an error was not ended by it.
         held, self._held = self._held, None
-        events = [Noticed(f"The work goes on after a failure: {held.message}")] if held else []
+        before, self._code = self._code, code
+        events: list[InnerEvent] = []
+        if held is not None and held.code != code:
+            # ADK tells the same failure again when the answer holds nothing else.
+            events.append(Noticed(f"The work goes on after a failure: {held.message}"))
         partial = attribute(item, "partial") is True
         author = _word(item, "author") or self._author
         streamed = any(before == author for before, _ in self._streamed)
@@ -93,6 +98,9 @@ class Adapter(StreamRun):
         events += self._content(item, partial=partial)
         self._final = called(item, "is_final_response") is True and not partial
         if code == _CUT:
+            # A limit that was reached before the first word has no message to end.
+            begun = self._message_open or before == _CUT
+            events += [] if begun else self._start_message()
             events += self._end_message("length")
         elif code:
             message = attribute(item, "error_message")

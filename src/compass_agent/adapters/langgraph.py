@@ -10,14 +10,17 @@ from __future__ import annotations
 
 __all__ = ("STREAM", "Adapter", "events")
 
+import ast
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, get_args
 
+from compass_agent.adapters.failures import failure_of
 from compass_agent.adapters.objects import text_of, title_of
 from compass_agent.adapters.sdk_stream import StreamRun, is_kind, run_events
-from compass_agent.adapters.telling import CUT_OFF
+from compass_agent.adapters.telling import CUT_OFF, FAILED_ENDS, PROVIDER_FAILED
 from compass_agent.adapters.texts import excerpt
-from compass_agent.errors.foreign import attribute
+from compass_agent.errors.foreign import attribute, own_text
 from compass_agent.errors.shapes import as_list, as_object, is_list, is_object
 from compass_agent.events.classes import (
     Failure,
@@ -46,14 +49,21 @@ STREAM: Mapping[str, object] = MappingProxyType(
 
 _CLASSES = frozenset[object](get_args(InnerEvent))
 _PLANS = ("write_todos", "todo_write", "TodoWrite")
-_REASONS = {"length": "length", "max_tokens": "length", "MAX_TOKENS": "length"}
+_CUT: tuple[str, ...] = ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete")
+_REASONS: Mapping[str, str] = dict.fromkeys(_CUT, "length")
 _FILTERS = frozenset({"content_filter", "refusal", "SAFETY"})
+_BROKEN = _FILTERS | FAILED_ENDS
 # Of these it is known under which of these names they say why an answer ended.
 _PROVIDERS = frozenset({"anthropic", "openai"})
 _ENDS = ("finish_reason", "stop_reason", "status")
 _FILTERED = "The provider's filter stopped the answer"
 _GOES_ON = "The work goes on after an answer that was cut off"
+_UNREADABLE = "The graph's stream cannot be read: pass STREAM to its astream(…, **STREAM)"
 _PAUSED = "It waits for an answer, and begins anew then"
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_RESPONSE_ERROR = re.compile(
+    rf"^(?:ResponseError\()?code=(?P<code>{_QUOTED}),? message=(?P<message>{_QUOTED})"
+)
 
 
 def events(source: Source, secrets: Iterable[str] = ()) -> AsyncGenerator[InnerEvent, None]:
@@ -78,7 +88,8 @@ class Adapter(StreamRun):
         super().__init__(secrets)
         self._message_id = ""
         self._reason = "stop"
-        self._filtered = ""
+        # The reason that the last answer gave for its end, when that is a failure.
+        self._broke = ""
         # Messages of a known provider, and whether they said why they end.
         self._told_why: dict[str, bool] = {}
         self._was_cut = False
@@ -87,18 +98,32 @@ class Adapter(StreamRun):
         self._outputs: dict[str, str] = {}
         self._done: set[str] = set()
         self._interrupts: dict[str, None] = {}
+        self._odd = False
 
     def end(self) -> list[InnerEvent]:
         """An iterator that ends without an exception is this SDK's mark of success."""
         events = self._close_message()
-        if self._filtered:
-            failure = Failure(aborted=False, message=_FILTERED, code=self._filtered)
+        if self._broke:
+            said = _FILTERED if self._broke in _FILTERS else PROVIDER_FAILED
+            failure = Failure(aborted=False, message=said, code=self._broke)
             return self._cleaned([*events, *self._fail(failure)])
         if self._was_cut:
             return self._cleaned([*events, *self._fail(CUT_OFF)])
         for call in list(self._tools) if self._interrupts else ():
             events += self._end_tool(call, _PAUSED, failed=True)
         return self._cleaned([*events, *self._succeed()])
+
+    def fail(self, error: Exception) -> list[InnerEvent]:
+        """Return the failure of an answer that `langchain-openai` raises as a text of its own."""
+        failure = _response_error(own_text(error))
+        return self._flushed() if failure is None else self._cleaned(self._fail(failure))
+
+    def _not_known(self, item: object) -> list[InnerEvent]:
+        if isinstance(as_object(item).get("type"), str):
+            return super()._not_known(item)
+        # What another mode or version gives; the first says it for all.
+        told, self._odd = self._odd, True
+        return [] if told else [Noticed(_UNREADABLE)]
 
     def _item(self, item: object) -> list[InnerEvent] | None:
         part = as_object(item)
@@ -140,7 +165,7 @@ class Adapter(StreamRun):
         if self._message_has_content:
             self._spoken.add(name)
         self._reason = _reason_of(message) or self._reason
-        self._filtered = _stop_of(message) if _stop_of(message) in _FILTERS else self._filtered
+        self._broke = _stop_of(message) if _stop_of(message) in _BROKEN else self._broke
         self._note_why(name, message)
         chunk = is_kind(message, "AIMessageChunk")
         if not chunk or attribute(message, "chunk_position") == "last":
@@ -162,7 +187,7 @@ class Adapter(StreamRun):
         events = [*self._close_message(), *self._start_message()]
         if self._was_cut:
             events.append(Noticed(_GOES_ON))
-        self._message_id, self._filtered, self._was_cut = name, "", False
+        self._message_id, self._broke, self._was_cut = name, "", False
         self._message_has_content = name in self._spoken
         return events
 
@@ -252,6 +277,18 @@ class Adapter(StreamRun):
         return [Noticed(text)] if text else []
 
 
+def _response_error(text: str) -> Failure | None:
+    """Return the failure that the printed form of the provider's error object holds."""
+    found = _RESPONSE_ERROR.match(text)
+    if found is None:
+        return None
+    try:
+        told = {name: ast.literal_eval(quoted) for name, quoted in found.groupdict().items()}
+    except (SyntaxError, ValueError):
+        return None
+    return failure_of(told)
+
+
 def _is_event(value: object) -> TypeGuard[InnerEvent]:
     return type(value) in _CLASSES
 
@@ -285,7 +322,12 @@ def _summary(block: Mapping[str, object]) -> str:
 
 def _stop_of(message: object) -> str:
     told = as_object(attribute(message, "response_metadata"))
-    return text_of(told, "finish_reason") or text_of(told, "stop_reason")
+    told_why = text_of(told, "finish_reason") or text_of(told, "stop_reason")
+    if told_why or text_of(told, "status") not in ("failed", "incomplete"):
+        return told_why
+    # Responses say it by their status.
+    details = as_object(told.get("incomplete_details"))
+    return text_of(details, "reason") or text_of(told, "status")
 
 
 def _reason_of(message: object) -> str:

@@ -11,10 +11,12 @@ __all__ = ("Run", "ToolCall", "events")
 
 from typing import TYPE_CHECKING
 
-from compass_agent.adapters.fields import part, text
+from compass_agent.adapters.failures import failure_of
+from compass_agent.adapters.fields import part, plain, text
 from compass_agent.adapters.openai_chat import ChatReader
 from compass_agent.adapters.openai_responses import ResponseEvents, is_response_event
 from compass_agent.adapters.provider_run import ProviderRun, ToolCall, request_events
+from compass_agent.adapters.telling import FAILED_ENDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
@@ -57,8 +59,10 @@ class Run(ProviderRun, ResponseEvents):
             events += self._delta(said, thinking=kind == "thinking")
         if self._chat.reason and not self._reason:
             self._reason = self._chat.reason
-            for call in self._chat.calls():
-                events += self._call(ToolCall(*call))
+            if self._reason in FAILED_ENDS and self._chat.error is not None:
+                return [*events, *self._fail(failure_of(plain(self._chat.error), self._secrets))]
+            for *call, free in self._chat.calls():
+                events += self._call(ToolCall(*call), free=free)
         return events
 
     def _asked(self, call: ToolCall) -> list[InnerEvent]:

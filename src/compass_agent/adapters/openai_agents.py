@@ -14,6 +14,7 @@ from compass_agent.adapters.fields import arguments_of, entries, part, plain, te
 from compass_agent.adapters.objects import title_of
 from compass_agent.adapters.openai_responses import ResponseEvents, is_response_event
 from compass_agent.adapters.sdk_run import SdkRun
+from compass_agent.adapters.sources import items_of
 from compass_agent.events.classes import Failure, InnerEvent, Noticed, RetryScheduled
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ async def events(
     try:
         for event in adapter.begin():
             yield event
-        async with aclosing(result.stream_events()) as items:
+        async with aclosing(items_of(result.stream_events())) as items:
             async for item in items:
                 for event in adapter.feed(item):
                     yield event

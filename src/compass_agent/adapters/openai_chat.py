@@ -21,6 +21,7 @@ class _Call:
     tool_call_id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list[str])
+    free: bool = False
 
 
 class ChatReader:
@@ -28,10 +29,12 @@ class ChatReader:
 
     Attributes:
         reason: Why the model stopped; empty while it goes on.
+        error: What a gateway says of the failure that was the reason; None when it says nothing.
     """
 
     def __init__(self) -> None:
         self.reason = ""
+        self.error: object = None
         self._calls: dict[int, _Call] = {}
 
     def read(self, chunk: object) -> Iterator[tuple[str, str]]:
@@ -49,12 +52,13 @@ class ChatReader:
                     yield "text", said
             for piece in entries(delta, "tool_calls"):
                 self._grow(piece)
+            self.error = part(choice, "error") or self.error
             self.reason = text(choice, "finish_reason") or self.reason
 
-    def calls(self) -> list[tuple[str, str, str]]:
-        """Return the calls of the answer: id, name, arguments."""
+    def calls(self) -> list[tuple[str, str, str, bool]]:
+        """Return the calls of the answer: id, name, arguments, whether these are free text."""
         return [
-            (call.tool_call_id or f"call_{index}", call.name, "".join(call.arguments))
+            (call.tool_call_id or f"call_{index}", call.name, "".join(call.arguments), call.free)
             for index, call in sorted(self._calls.items())
         ]
 
@@ -62,5 +66,6 @@ class ChatReader:
         call = self._calls.setdefault(number(piece, "index"), _Call())
         call.tool_call_id = call.tool_call_id or text(piece, "id")
         kind = "custom" if part(piece, "custom") is not None else "function"
+        call.free = kind == "custom"
         call.name = call.name or text(piece, kind, "name")
         call.arguments.append(text(piece, kind, "input" if kind == "custom" else "arguments"))

@@ -103,7 +103,9 @@ class ResponseEvents(Telling):
             result, failed = _outcome(item)
             return self._end_tool(text(item, "id"), result, failed=failed)
         call_id = text(item, "call_id") or text(item, "id")
-        arguments = text(item, "arguments") or json.dumps(_arguments(item))
+        arguments = text(item, "arguments")
+        if not arguments and kind != "function_call":
+            arguments = json.dumps(_arguments(item))
         return self._asked(ToolCall(call_id, text(item, "name") or kind, arguments))
 
     def _asked(self, call: ToolCall) -> list[InnerEvent]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 __all__ = ("ProviderRun", "ToolCall", "request_events")
 
+import json
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compass_agent.adapters.fields import arguments_of
 from compass_agent.adapters.objects import title_of
 from compass_agent.adapters.sdk_run import SdkRun
 from compass_agent.adapters.sources import items_of
-from compass_agent.adapters.telling import CUT_OFF
+from compass_agent.adapters.telling import CUT_OFF, FAILED_ENDS, PROVIDER_FAILED
 from compass_agent.events.classes import Failure, InnerEvent, ToolEnded
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ class ProviderRun(SdkRun):
         self.calls: list[ToolCall] = []
         self.goes_on = False
         self._reason = ""
+        # Its failure was told: what its stream says after that begins no run.
+        self._failed = False
+        # Calls whose arguments are no whole JSON: only the end says whether they were cut off.
+        self._torn: list[ToolCall] = []
 
     async def request(self, source: Source) -> AsyncGenerator[InnerEvent, None]:
         """Yield the events of one request, as they come.
@@ -74,31 +79,41 @@ class ProviderRun(SdkRun):
 
     def begin(self) -> list[InnerEvent]:
         """Begin a request; `feed` does so by itself when none has begun."""
-        self.calls, self.goes_on, self._reason = [], False, ""
+        self.calls, self.goes_on, self._reason, self._failed = [], False, "", False
+        self._torn.clear()
         self._forget()
         return self._start_message()
 
     def feed(self, item: object) -> list[InnerEvent]:
-        """Return the events of one item of the stream. Never raises."""
+        """Return the events of one item of the stream; none after its failure. Never raises."""
+        if self._failed:
+            return []
         begun = [] if self._message_open else self.begin()
         return [*begun, *super().feed(item)]
 
     def end(self) -> list[InnerEvent]:
         """Return the events of the stream's end, which is a success only when the answer said so.
 
-        An answer that was cut off is a failure. A run that goes on is not over.
+        An answer that was cut off is a failure. A run that goes on is not over. A call that its
+        provider's limit cut off is none.
         """
+        self._failed = False
         if not self._working:
             return []
         if not self._reason:
             return self._fail(CUT_OFF)
         if self._reason in _FILTERS:
             return self._fail(Failure(aborted=False, message=_FILTERED, code=self._reason))
-        if self.calls or self._reason in _PAUSED:
-            self.goes_on = True
-            return self._end_message("toolUse")
-        ended = self._end_message("length" if self._reason in _CUT else "stop")
-        return [*ended, *self._succeed()]
+        if self._reason in FAILED_ENDS:
+            return self._fail(Failure(aborted=False, message=PROVIDER_FAILED, code=self._reason))
+        cut = self._reason in _CUT
+        if cut:
+            self.calls = [call for call in self.calls if call not in self._torn]
+        begun = [] if cut else [event for call in self._torn for event in self._started(call)]
+        self._torn.clear()
+        self.goes_on = bool(self.calls) or self._reason in _PAUSED
+        ended = self._end_message("length" if cut else "toolUse" if self.goes_on else "stop")
+        return [*begun, *ended, *([] if self.goes_on else self._succeed())]
 
     def ended(self, call: ToolCall, result: object, *, failed: bool = False) -> ToolEnded:
         """Return the event of a tool's end.
@@ -118,17 +133,37 @@ class ProviderRun(SdkRun):
         ended = [self.ended(call, _HANDED_OVER) for call in self.calls]
         return [*ended, *self._succeed()]
 
+    def _fail(self, failure: Failure) -> list[InnerEvent]:
+        self._failed = True
+        return super()._fail(failure)
+
     def _forget(self) -> None:
         """A request begins: nothing of the one before counts."""
 
-    def _call(self, call: ToolCall) -> list[InnerEvent]:
-        """The answer asks for a tool of the host."""
+    def _call(self, call: ToolCall, *, free: bool = False) -> list[InnerEvent]:
+        """The answer asks for a tool of the host; `free`: its arguments are any text."""
+        # Without a word of arguments it may be one that takes none, or one that was cut off.
+        whole = free or _is_json(call.arguments)
+        if not free and not call.arguments:
+            call = replace(call, arguments="{}")
         self.calls.append(call)
-        return self._started(call)
+        if whole:
+            return self._started(call)
+        self._torn.append(call)
+        self._message_has_content = True
+        return []
 
     def _started(self, call: ToolCall) -> list[InnerEvent]:
         title = title_of(call.name or "tool", arguments_of(call.arguments))
         return self._start_tool(call.tool_call_id, call.name, title)
+
+
+def _is_json(arguments: str) -> bool:
+    try:
+        json.loads(arguments)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 async def request_events(run: ProviderRun, source: Source) -> AsyncGenerator[InnerEvent, None]:

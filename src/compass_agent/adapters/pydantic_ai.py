@@ -20,7 +20,7 @@ from compass_agent.adapters.fields import (
 )
 from compass_agent.adapters.objects import title_of
 from compass_agent.adapters.sdk_stream import StreamRun, run_events
-from compass_agent.adapters.telling import CUT_OFF
+from compass_agent.adapters.telling import CUT_OFF, FAILED_ENDS, PROVIDER_FAILED
 from compass_agent.errors.foreign import class_names, own_text
 from compass_agent.errors.shapes import is_object
 from compass_agent.events.classes import Failure, InnerEvent, MessageStarted, Noticed, ToolUpdated
@@ -86,6 +86,10 @@ class Adapter(StreamRun):
         reason = text(response, "finish_reason")
         if reason == "content_filter":
             return self._fail(Failure(aborted=False, message=_FILTERED, code=reason))
+        own = text(response, "provider_details", "finish_reason")
+        if reason == "error" or own in FAILED_ENDS:
+            code = own or reason
+            return self._fail(Failure(aborted=False, message=PROVIDER_FAILED, code=code))
         if _was_cut(response):
             return self._fail(CUT_OFF)
         ended = self._end_message("length") if reason == "length" else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("CUT_OFF", "Telling")
+__all__ = ("CUT_OFF", "FAILED_ENDS", "PROVIDER_FAILED", "Telling")
 
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,10 @@ CUT_OFF = Failure(
     code="adapter.no_terminal",
 )
 """How an answer is told whose stream ended without saying that it does."""
+PROVIDER_FAILED = "The provider says that the answer failed, without a reason"
+"""How an answer is told whose provider gives an error as the reason of its end."""
+FAILED_ENDS = frozenset({"error", "failed"})
+"""What providers call that reason."""
 _NO_RESULT = "The run ended without this tool's result"
 
 

@@ -166,7 +166,8 @@ def _is_timeout(f: _Facts) -> bool:
 
 _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
     # What the runtime saw of the agent's process comes first: its text ends with the process's own
-    # last words, which could look like anything.
+    # last words, which could look like anything. A status is nothing that it could see: the agent
+    # told that one.
     (
         lambda f: f.code == "adapterstartfailed",
         Advice(
@@ -176,7 +177,7 @@ _RULES: tuple[tuple[Callable[[_Facts], bool], Advice], ...] = (
         ),
     ),
     (
-        lambda f: f.code == "adapterexited",
+        lambda f: f.code == "adapterexited" and not f.status,
         Advice(
             "Agent stopped unexpectedly",
             retryable=None,

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
+from compass_agent.errors.closing import close_quietly
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Awaitable, Callable, Generator
+    from collections.abc import AsyncIterable, Generator
 
 # What a source may take to close once its work was stopped.
 _CLOSE_S = 2.0
@@ -40,7 +42,8 @@ async def drive(session: Driven, events: AsyncIterable[object]) -> None:
     of a cancellation is a stop as well.
 
     Raises:
-        BaseException: What the stream raised, the same object.
+        BaseException: What the stream raised, the same object. That it cannot be closed is no
+            failure.
     """
     watch: _Watch | None = None
     try:
@@ -53,10 +56,8 @@ async def drive(session: Driven, events: AsyncIterable[object]) -> None:
     else:
         session.settle(None)
     finally:
-        close: Callable[[], Awaitable[object]] | None = getattr(events, "aclose", None)
-        if close is not None:
-            with anyio.move_on_after(_CLOSE_S, shield=True):
-                await close()
+        with anyio.move_on_after(_CLOSE_S, shield=True):
+            await close_quietly(events, "aclose")
 
 
 class _Watch:

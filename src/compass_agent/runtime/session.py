@@ -28,7 +28,7 @@ from compass_agent.runtime.driving import drive
 from compass_agent.runtime.endings import failure_frames, stop_frames
 from compass_agent.runtime.masking import Masker
 from compass_agent.runtime.parts import PARTS
-from compass_agent.runtime.stops import is_clean_exit, is_stop
+from compass_agent.runtime.stops import is_clean_exit, is_own_deadline, is_stop
 from compass_agent.runtime.totals import SESSIONS
 from compass_agent.runtime.tracing import TRACING
 from compass_agent.sink.forks import off_after_fork, usable_lock
@@ -299,7 +299,7 @@ class Session:
             return
         settled, self._settled = self._settled, None
         if error is not None and not (self._mapper.over and comes_of(error, settled)):
-            self._tell_exception(error)
+            self._tell_exception(error, stopped=is_own_deadline(error, self))
         with self._lock:
             self._flush()
             self._emit(self._mapper.close())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ("is_clean_exit", "is_stop")
+__all__ = ("is_clean_exit", "is_own_deadline", "is_stop")
 
-from asyncio import CancelledError
+import asyncio
+from traceback import walk_tb
 
 from compass_agent.errors.groups import is_group
 
-_STOPS = (CancelledError, KeyboardInterrupt, GeneratorExit)
+_STOPS = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 
 
 def is_stop(error: BaseException) -> bool:
@@ -22,6 +23,21 @@ def is_stop(error: BaseException) -> bool:
     kind = type(error)
     is_trio = kind.__name__ == "Cancelled" and str(kind.__module__).split(".", 1)[0] == "trio"
     return isinstance(error, _STOPS) or is_trio
+
+
+def is_own_deadline(error: BaseException, session: object) -> bool:
+    """Tell whether `error` is of a deadline that the host set around its own work on `session`.
+
+    Such a TimeoutError was made of a cancellation that went through a frame that holds the session.
+    Through none goes that of a deadline which a library, or a tool, set for itself.
+    """
+    if type(error) not in (TimeoutError, asyncio.TimeoutError):
+        return False
+    stop = error.__cause__ or error.__context__
+    if stop is None or not is_stop(stop):
+        return False
+    frames = (frame for frame, _ in walk_tb(stop.__traceback__))
+    return any(held is session for frame in frames for held in frame.f_locals.values())
 
 
 def is_clean_exit(error: BaseException) -> bool:

@@ -96,7 +96,9 @@ def check_events(events: Iterable[object]) -> None:
         AssertionError: A promise is broken; the text is a sentence that says which, and how.
     """
     mapper, told, said = EventMapper(now=lambda: 0), Told(), ""
-    for event in events:
+    given = list(events)
+    _require(bool(given), "A run has events", "it gave none")
+    for event in given:
         if isinstance(event, TextDelta):
             repeated = len(event.text) >= _SHORTEST_REPETITION and event.text == said
             _require(not repeated, "A text is told once", f"the whole after its pieces: {said!r}")

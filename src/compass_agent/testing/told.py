@@ -57,6 +57,8 @@ class Told:
         """Return what is broken when nothing comes after what was taken."""
         if self._state == _WORKING and not self._over:
             return "A stream that ended is over", "it leaves its session at work"
+        if self._open:
+            return "Every tool call ends before its run", f"open: {', '.join(self._open)}"
         return None
 
     def _transition(self, state: AgentSessionState.ValueType) -> _Broken:
@@ -81,6 +83,8 @@ class Told:
             case "assistant_text" | "thinking":
                 if self._over and not self._stopped:
                     return "Words come before the end of their turn", f"after {self._over!r}"
+                if self._state in _ENDS:
+                    return "Words come before the end of their turn", "after the end of its run"
             case _:
                 pass
         return None
@@ -106,8 +110,9 @@ class Told:
             return "A stop is told as a stop", f"a failure after it: {error.message!r}"
         if not error.message.strip():
             return "A failure says why", "its message is empty"
-        if before == error.message:
-            return "A failure is told once", f"twice: {before!r}"
+        if before:
+            again = "twice" if before == error.message else f"{error.message!r} after"
+            return "A failure is told once", f"{again}: {before!r}"
         size = len(error.message.encode())
         if size > _LARGEST_MESSAGE or error.message.startswith(_WRAPPINGS):
             return "A failure is a text for a person", f"{size} bytes: {error.message[:80]!r}"
