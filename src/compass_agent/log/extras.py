@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = ("require_extra_of",)
 
 import importlib.util
+import os
 
 from compass_agent.errors.extras import ExtraMissingError
 
@@ -25,6 +26,8 @@ def require_extra_of(url: str) -> None:
     if needs is None:
         return
     extra, what, modules = needs
+    if extra == "nats" and os.environ.get("COMPASS_NATS_CREDS"):
+        modules = (*modules, "nkeys")  # The client imports it when it first signs.
     if any(not _is_there(name) for name in modules):
         raise ExtraMissingError(f"{what}: pip install 'compass-agent[{extra}]'")
 
