@@ -63,19 +63,25 @@ async def test_a_journal_that_cannot_be_set_aside_keeps_nobody_waiting(
     assert path.name in caplog.text
 
 
-@pytest.mark.requirement("G-PUMP-6")
+@pytest.mark.requirement("G-PUMP-6", "G-PUMP-7")
+@pytest.mark.parametrize(
+    "code", [ErrorCode.INTERNAL, ErrorCode.PERMISSION_DENIED, ErrorCode.STORAGE_FAILED]
+)
 async def test_a_journal_at_which_the_log_fails_keeps_nobody_waiting(
-    caplog: pytest.LogCaptureFixture,
+    code: ErrorCode, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = left(E1)
     left(E2, end=True)
 
-    way = Faulty(OperationError(ErrorCode.INTERNAL))
+    way = Faulty(OperationError(code))
     assert await deliver_journals(URL, way) == 1
     assert files() == [path.name]
-    assert len(caplog.records) == 1
+    assert await deliver_journals(URL, way) == 0
+    (record,) = caplog.records
+    assert f"{path.name} of session s1 stays" in record.getMessage()
     way.error = None
     assert await deliver_journals(URL, way) == 1
+    assert files() == []
 
 
 @pytest.mark.requirement("G-PUMP-7")

@@ -50,6 +50,12 @@ _LEFTOVER_S = 3600.0
 
 _DELIVER_EVERY_S = 30.0
 
+# What may be of one journal alone: of its session, and of what this process may do to that.
+_OF_ONE = (ErrorCode.PERMISSION_DENIED, ErrorCode.STORAGE_FAILED, ErrorCode.INTERNAL)
+
+# The journals that stay, of which it was said: they are tried again and again.
+_told: set[tuple[str, ErrorCode]] = set()
+
 # A clock that is so much behind stepped back, or is about to by being slowed down.
 _STEPPED_NS = 50_000_000
 
@@ -115,7 +121,8 @@ async def deliver_journals(url: str, way: Transport) -> int:
     """Deliver to the log what processes that are gone left for it; return how many journals.
 
     A journal whose writer lives, or that somebody else delivers, is not touched. One that was
-    delivered is removed; one that the log does not take, or that cannot be read, is renamed.
+    delivered is removed; one that the log does not take, or that cannot be read, is renamed. One
+    that is not taken now, such as from us, stays for the next time, and the others go on.
 
     Args:
         url: The log, as the writers named it.
@@ -238,6 +245,15 @@ class _Free:
         except OSError as error:
             _logger.warning("%s cannot be removed: %r", self.path, error)
 
+    def stays(self, error: OperationError) -> None:
+        """Say, once, that the journal stays where it is and is tried again."""
+        told = (str(self.path), error.code)
+        session = self.contents.head.session if self.contents is not None else ""
+        level = logging.DEBUG if told in _told else logging.WARNING
+        _told.add(told)
+        text = "the journal %s of session %s stays, and is tried again later: %s"
+        _logger.log(level, text, self.path, session, error)
+
     def keep_refused(self, why: object) -> None:
         """Keep the journal where nobody delivers it again; where it is, if it cannot be moved."""
         kept = self.path.with_name(self.path.name + REFUSED)
@@ -294,8 +310,8 @@ async def _deliver(free: _Free, url: str, way: Transport) -> int:
     except OperationError as error:
         if error.code in (ErrorCode.UNSUPPORTED_INPUT, ErrorCode.CONFLICT):
             free.keep_refused(error)
-        elif error.code is ErrorCode.INTERNAL:  # may be of this journal alone
-            _logger.warning("the journal %s stays: %s", free.path, error)
+        elif error.code in _OF_ONE:
+            free.stays(error)
         elif error.code is not ErrorCode.NOT_FOUND:  # the session is being deleted
             raise
     except Exception as error:  # noqa: BLE001 - one that nobody foresaw keeps no other waiting
