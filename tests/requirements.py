@@ -74,7 +74,7 @@ REQUIREMENTS = {
     "G-NATS-4": Requirement(
         "A server that is killed loses and repeats nothing that was answered", (9, 12, 18)
     ),
-    "G-NATS-5": Requirement("A writer's credentials are good for its own session"),
+    "G-NATS-5": Requirement("A writer's credentials keep its mistakes off other sessions"),
     "G-HTTP-1": Requirement("A stream tells everything once, over any cut", (17, 18, 19)),
     "G-HTTP-2": Requirement("Nobody is answered without a right to ask"),
     "G-HTTP-3": Requirement("A failure looks the same on every route"),

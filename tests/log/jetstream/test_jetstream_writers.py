@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from compass_agent.log import Pages
-    from compass_agent.log.jetstream.engine import Stored
+    from compass_agent.log.jetstream.waiting import Stored
     from nats_servers import NatsServer
 
 ALL = Retention(ended_age_s=None, total_bytes=None)

@@ -8,6 +8,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from compass_agent.log.jetstream.log import JetStreamLog
+from compass_agent.log.jetstream.rights import inbox_of
 
 if TYPE_CHECKING:
     from compass_agent.log.retention import Retention
@@ -25,9 +26,15 @@ def servers_of(rest: str) -> tuple[list[str], str, dict[str, Any]]:
     """Return the servers, the stream and the client's options that a URL without its scheme names.
 
     A user and password may stand in the URL; `COMPASS_NATS_CREDS` names a file of credentials.
+    Answers come below `_INBOX_USER` of the user in the URL, or where `COMPASS_NATS_INBOX` says.
     """
     hosts, _, stream = rest.removeprefix("//").partition("/")
     user, at, places = hosts.rpartition("@")
     servers = [f"nats://{user}{at}{place}" for place in places.split(",")]
     creds = os.environ.get("COMPASS_NATS_CREDS")
-    return servers, stream or _STREAM, {"user_credentials": creds} if creds else {}
+    options: dict[str, Any] = {"user_credentials": creds} if creds else {}
+    name, has_password, _ = user.partition(":")
+    inbox = os.environ.get("COMPASS_NATS_INBOX") or (inbox_of(name) if has_password else "")
+    if inbox:
+        options["inbox_prefix"] = inbox
+    return servers, stream or _STREAM, options

@@ -8,14 +8,13 @@ fences it, so that it can do no harm.
 
 from __future__ import annotations
 
-__all__ = ("Engine", "Stored")
+__all__ = ("Engine",)
 
 import json
 import logging
 import math
 from base64 import b64decode
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,8 @@ import nats.errors
 from nats.aio.client import Client
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.log.jetstream.faults import EngineError, fault
+from compass_agent.log.jetstream.faults import ConflictError, EngineError, fault
+from compass_agent.log.jetstream.waiting import STATUS_NONE, Asked, Page, Stored, Waiting
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -39,43 +39,10 @@ _TIMEOUT_S = 5.0
 _CONNECT_S = 2.0
 _PAGE_BYTES = 1 << 20
 _MANY = 1 << 10
-_STATUS_END, _STATUS_NONE, _STATUS_TOO_MANY = "204", "404", "413"
+_LAG_S = 0.05
 _NO_MESSAGE = 10037
 
 _logger = logging.getLogger("compass_agent.log")
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A message as it is stored: its place in the stream, its subject, its bytes."""
-
-    pos: int
-    subject: str
-    payload: bytes
-
-
-@dataclass(slots=True)
-class _Page:
-    """The messages of one batched request, as they come in."""
-
-    found: list[Stored] = field(default_factory=list[Stored])
-    more: bool = False
-    too_many: bool = False
-    error: EngineError | None = None
-    done: anyio.Event = field(default_factory=anyio.Event)
-
-
-@dataclass(slots=True, eq=False)
-class _Asked:
-    """A request that waits; when it is known that no answer comes, it is given up at once."""
-
-    subject: str
-    scope: anyio.CancelScope
-    error: EngineError | None = None
-
-    def fail(self, error: EngineError) -> None:
-        self.error = error
-        self.scope.cancel()
 
 
 class Engine:
@@ -106,11 +73,12 @@ class Engine:
         self._options = options or {}
         self._lost = lost
         self._client: Client | None = None
-        self._pages: dict[str, _Page] = {}
+        self._waiting = Waiting()
         self._inbox = ""
         self._count = 0
-        self._asked: set[_Asked] = set()
         self._denied = False
+        self._is_bound = self._lags = False
+        self._unheard: EngineError | None = None
         self._dialling = anyio.CancelScope()
         self.closed = False
 
@@ -136,7 +104,11 @@ class Engine:
         }
         if subject.endswith(".h"):
             headers["Nats-Rollup"] = "sub"
-        return (await self._json(subject, payload, headers))["seq"]
+        try:
+            return (await self._json(subject, payload, headers))["seq"]
+        except ConflictError:
+            self._lags = self._is_bound
+            raise
 
     async def api(self, name: str, body: object = None) -> dict[str, Any]:
         """Ask JetStream's own interface; return its answer.
@@ -148,8 +120,18 @@ class Engine:
         return await self._json(f"$JS.API.{name}", payload, None)
 
     async def last(self, subject: str) -> Stored | None:
-        """Return the last message that matches `subject`, as the stream's leader knows it."""
-        return await self._get({"last_by_subj": subject})
+        """Return the last message that matches `subject`, as the stream's leader knows it.
+
+        A user that may not ask the leader, which can be asked for any message, asks any replica.
+        """
+        if not self._is_bound:
+            try:
+                return await self._get({"last_by_subj": subject})
+            except EngineError as error:
+                if error.code is not ErrorCode.PERMISSION_DENIED:
+                    raise
+                self._is_bound = True
+        return await self._nearest(subject)
 
     async def subjects(self, subject: str) -> dict[str, int]:
         """Return the subjects that match and that messages are stored under, and how many."""
@@ -201,22 +183,21 @@ class Engine:
         page = await self._page({"multi_last": filters})
         return None if page.too_many or page.more else page.found
 
-    async def _page(self, asked: dict[str, object]) -> _Page:
+    async def _page(self, asked: dict[str, object]) -> Page:
         client = await self._connected()
         self._count += 1
         inbox = f"{self._inbox}.{self._count}"
-        page = self._pages[inbox] = _Page()
+        subject = f"$JS.API.DIRECT.GET.{self.stream}"
+        page = self._waiting.pages[inbox] = Page(subject)
         body = {**asked, "batch": _MANY, "max_bytes": _PAGE_BYTES}
         try:
             with anyio.fail_after(_TIMEOUT_S):
-                await client.publish(
-                    f"$JS.API.DIRECT.GET.{self.stream}", json.dumps(body).encode(), reply=inbox
-                )
+                await client.publish(subject, json.dumps(body).encode(), reply=inbox)
                 await page.done.wait()
         except (TimeoutError, nats.errors.Error, OSError) as error:
             raise EngineError(ErrorCode.UNAVAILABLE, f"no answer: {error!r}") from error
         finally:
-            del self._pages[inbox]
+            del self._waiting.pages[inbox]
         if page.error is not None:
             raise page.error
         return page
@@ -236,7 +217,7 @@ class Engine:
     async def aclose(self) -> None:
         """Close the connection; nothing can be asked any more."""
         self.closed = True
-        self._give_up("the log is closed")
+        self._waiting.give_up(EngineError(ErrorCode.UNAVAILABLE, "the log is closed"))
         client, self._client = self._client, None
         if client is not None:
             await _close(client)
@@ -251,10 +232,23 @@ class Engine:
         message = answer["message"]
         return Stored(message["seq"], message["subject"], b64decode(message.get("data", "")))
 
+    async def _nearest(self, subject: str) -> Stored | None:
+        if self._lags:  # The replica may not have yet what was in the way.
+            self._lags = False
+            await anyio.sleep(_LAG_S)
+        answer = await self._request(f"$JS.API.DIRECT.GET.{self.stream}.{subject}", b"", None)
+        headers = answer.headers or {}
+        status = headers.get("Status")
+        if status is not None and status != STATUS_NONE:
+            raise EngineError(ErrorCode.UNAVAILABLE, f"no answer: {status}")
+        if status is not None:
+            return None
+        return Stored(int(headers["Nats-Sequence"]), headers["Nats-Subject"], answer.data)
+
     async def _json(
         self, subject: str, payload: bytes, headers: dict[str, str] | None
     ) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(await self._request(subject, payload, headers))
+        answer: dict[str, Any] = json.loads((await self._request(subject, payload, headers)).data)
         error = answer.get("error")
         if error is None:
             return answer
@@ -263,33 +257,26 @@ class Engine:
             raise EngineError(ErrorCode.NOT_FOUND, error.get("description", ""))
         raise fault(number, status, error.get("description", ""))
 
-    async def _request(self, subject: str, payload: bytes, headers: dict[str, str] | None) -> bytes:
+    async def _request(self, subject: str, payload: bytes, headers: dict[str, str] | None) -> Msg:
         client = await self._connected()
         if len(payload) >= client.max_payload:
             raise EngineError(ErrorCode.UNSUPPORTED_INPUT, "a frame is too large for the engine")
-        asked = _Asked(subject.lower(), anyio.CancelScope())
-        self._asked.add(asked)
+        asked = Asked(subject, anyio.CancelScope())
+        self._waiting.asked.add(asked)
         with asked.scope:
             try:
                 answer = await client.request(subject, payload, _TIMEOUT_S, headers=headers)
             except (nats.errors.Error, OSError) as error:
                 raise EngineError(ErrorCode.UNAVAILABLE, f"no answer: {error!r}") from error
             finally:
-                self._asked.discard(asked)
-            return answer.data
+                self._waiting.asked.discard(asked)
+            return answer
         raise asked.error or OperationError(ErrorCode.UNAVAILABLE)
-
-    def _give_up(self, reason: str) -> None:
-        """End all that waits for an answer."""
-        error = EngineError(ErrorCode.UNAVAILABLE, reason)
-        for page in self._pages.values():
-            page.error = error
-            page.done.set()
-        for asked in self._asked:
-            asked.fail(error)
 
     async def _connected(self) -> Client:
         client = self._client
+        if self._unheard is not None:
+            raise self._unheard
         if client is not None and not client.is_closed:
             if client.is_connected:
                 return client
@@ -318,7 +305,7 @@ class Engine:
                     **self._options,
                 )
             self._inbox = client.new_inbox()
-            await client.subscribe(f"{self._inbox}.*", cb=self._on_page)  # pyright: ignore[reportUnknownMemberType] - as above
+            await client.subscribe(f"{self._inbox}.*", cb=self._waiting.heard)  # pyright: ignore[reportUnknownMemberType] - as above
         except (TimeoutError, nats.errors.Error, OSError) as error:
             await _close(client)
             code = ErrorCode.PERMISSION_DENIED if self._denied else ErrorCode.UNAVAILABLE
@@ -333,27 +320,11 @@ class Engine:
             raise OperationError(ErrorCode.UNAVAILABLE)
         return client
 
-    async def _on_page(self, message: Msg) -> None:
-        page = self._pages.get(message.subject)
-        if page is None:
-            return
-        headers = message.headers or {}
-        status = headers.get("Status")
-        if status is None:
-            place = Stored(int(headers["Nats-Sequence"]), headers["Nats-Subject"], message.data)
-            page.found.append(place)
-            page.more = int(headers.get("Nats-Num-Pending", "0")) > 0
-            return
-        page.too_many = status == _STATUS_TOO_MANY
-        if status not in (_STATUS_END, _STATUS_NONE, _STATUS_TOO_MANY):
-            text = f"{status} {headers.get('Description', '')}"
-            page.error = EngineError(ErrorCode.UNAVAILABLE, text)
-        page.done.set()
-
     async def _on_disconnect(self) -> None:
-        self._give_up("the connection was broken")
+        self._waiting.give_up(EngineError(ErrorCode.UNAVAILABLE, "the connection was broken"))
 
     async def _on_reconnect(self) -> None:
+        self._unheard = None
         self._lost()
 
     async def _on_error(self, error: Exception) -> None:
@@ -362,13 +333,19 @@ class Engine:
             self._denied = True
             self._dialling.deadline = -math.inf
         if "permissions violation" in text:
-            for asked in [*self._asked]:
-                if f'"{asked.subject}"' in text:
-                    reason = f"not allowed: {asked.subject}"
-                    asked.fail(EngineError(ErrorCode.PERMISSION_DENIED, reason))
+            self._on_violation(text)
         elif isinstance(error, nats.errors.SlowConsumerError):
             self._lost()
         _logger.info("the engine's client says: %r", error)
+
+    def _on_violation(self, text: str) -> None:
+        inbox = self._inbox.rpartition(".")[0].lower()
+        if "subscription to" in text and inbox and f'"{inbox}.' in text:
+            reason = f"not allowed to hear answers at {self._inbox}: see COMPASS_NATS_INBOX"
+            self._unheard = EngineError(ErrorCode.PERMISSION_DENIED, reason)
+            self._waiting.give_up(self._unheard)
+            return
+        self._waiting.denied(text)
 
 
 async def _close(client: Client) -> None:

@@ -113,7 +113,8 @@ class Keeper:
             else:
                 await self._trim(session, self._retention, self._store.now_ms(), dry_run=False)
         except OperationError as error:
-            if not self._store.engine.closed:
+            # A user that may not remove leaves it to those who may.
+            if error.code is not ErrorCode.PERMISSION_DENIED and not self._store.engine.closed:
                 _logger.warning("what is not to be kept could not be removed now: %r", error)
         finally:
             self._at_it = False

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
     from nats.aio.msg import Msg
 
-    from compass_agent.log.jetstream.engine import Engine, Stored
+    from compass_agent.log.jetstream.engine import Engine
     from compass_agent.log.jetstream.heads import KeptEpoch
+    from compass_agent.log.jetstream.waiting import Stored
     from compass_agent.log.rules import Frames
     from compass_agent.log.wake import Wake
 

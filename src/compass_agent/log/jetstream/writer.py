@@ -157,19 +157,37 @@ class Writer:
         except ConflictError:
             return False
         except FullError:
-            if await self.make_room(cached, bytes_of(now.frames)):
+            if await self._has_room(cached, bytes_of(now.frames)):
                 return False
             raise
         return True
+
+    async def _there(self, cached: CachedSession, kept: KeptEpoch, now: Step) -> set[int]:
+        """Return the places of a step's frames that are stored already."""
+        first, last = now.frames[0][0], now.frames[-1][0]
+        try:
+            return await within(self._store, cached, kept.head.epoch, first, last)
+        except OperationError as error:
+            if error.code is not ErrorCode.PERMISSION_DENIED:
+                raise
+            # A user that may not read. Its trace goes up in order, so that is what is there.
+            return {seq for seq, _ in now.frames if seq <= kept.top}
+
+    async def _has_room(self, cached: CachedSession, size: int) -> bool:
+        """Make room; False: there is none, or it is not for this user to make."""
+        try:
+            return await self.make_room(cached, size)
+        except OperationError as error:
+            if error.code is not ErrorCode.PERMISSION_DENIED:
+                raise
+            return False
 
     async def _store_step(
         self, cached: CachedSession, state: SessionState, kept: KeptEpoch, now: Step
     ) -> None:
         after = now.kept or kept
         if now.frames and not now.priority and now.frames[0][0] <= kept.top:
-            there = await within(
-                self._store, cached, kept.head.epoch, now.frames[0][0], now.frames[-1][0]
-            )
+            there = await self._there(cached, kept, now)
             fresh = [frame for frame in now.frames if frame[0] not in there]
         else:
             fresh = now.frames

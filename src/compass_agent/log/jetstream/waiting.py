@@ -1,0 +1,104 @@
+"""What was asked of a server, and waits for its answers. On the engine's event loop alone."""
+
+from __future__ import annotations
+
+__all__ = ("STATUS_NONE", "Asked", "Page", "Stored", "Waiting")
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+
+from compass_agent.errors.codes import ErrorCode
+from compass_agent.log.jetstream.faults import EngineError
+
+if TYPE_CHECKING:
+    from nats.aio.msg import Msg
+
+STATUS_NONE = "404"
+"""What an answer's header says when there is no such message."""
+
+_STATUS_END, _STATUS_TOO_MANY = "204", "413"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A message as it is stored: its place in the stream, its subject, its bytes."""
+
+    pos: int
+    subject: str
+    payload: bytes
+
+
+@dataclass(slots=True)
+class Page:
+    """The messages of one batched request to `subject`, as they come in."""
+
+    subject: str
+    found: list[Stored] = field(default_factory=list[Stored])
+    more: bool = False
+    too_many: bool = False
+    error: EngineError | None = None
+    done: anyio.Event = field(default_factory=anyio.Event)
+
+    def fail(self, error: EngineError) -> None:
+        """Give it up."""
+        self.error = error
+        self.done.set()
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """A request that waits; when it is known that no answer comes, it is given up at once."""
+
+    subject: str
+    scope: anyio.CancelScope
+    error: EngineError | None = None
+
+    def fail(self, error: EngineError) -> None:
+        """Give it up."""
+        self.error = error
+        self.scope.cancel()
+
+
+class Waiting:
+    """All that waits on one connection.
+
+    Attributes:
+        pages: Batched requests, by the subject at which their messages come in.
+        asked: Requests of one answer.
+    """
+
+    def __init__(self) -> None:
+        self.pages: dict[str, Page] = {}
+        self.asked: set[Asked] = set()
+
+    def give_up(self, error: EngineError) -> None:
+        """End all that waits for an answer."""
+        for one in (*self.pages.values(), *self.asked):
+            one.fail(error)
+
+    def denied(self, text: str) -> None:
+        """End what the server did not let us publish; `text` is what it said, in small letters."""
+        for one in (*self.pages.values(), *self.asked):
+            subject = one.subject.lower()
+            if f'"{subject}"' in text:
+                one.fail(EngineError(ErrorCode.PERMISSION_DENIED, f"not allowed: {subject}"))
+
+    async def heard(self, message: Msg) -> None:
+        """Take in a message of a page."""
+        page = self.pages.get(message.subject)
+        if page is None:
+            return
+        headers = message.headers or {}
+        status = headers.get("Status")
+        if status is None:
+            place = Stored(int(headers["Nats-Sequence"]), headers["Nats-Subject"], message.data)
+            page.found.append(place)
+            page.more = int(headers.get("Nats-Num-Pending", "0")) > 0
+            return
+        page.too_many = status == _STATUS_TOO_MANY
+        if status not in (_STATUS_END, STATUS_NONE, _STATUS_TOO_MANY):
+            text = f"{status} {headers.get('Description', '')}"
+            page.error = EngineError(ErrorCode.UNAVAILABLE, text)
+        page.done.set()
