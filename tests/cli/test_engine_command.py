@@ -78,6 +78,10 @@ def test_a_stream_that_was_made_is_safe_and_takes_sessions(safe: tuple[NatsServe
         ({"allow_direct": False}, "allow_direct is"),
         ({"allow_rollup_hdrs": False}, "allow_rollup_hdrs is"),
         ({"republish": None}, "republish is None"),
+        ({"no_ack": True}, "no_ack is True"),
+        ({"max_msg_size": 100_000}, "max_msg_size is 100000, not -1"),
+        ({"sources": [{"name": "elsewhere"}]}, "sources is "),
+        ({"subject_transform": {"src": ">", "dest": "x.>"}}, "subject_transform is "),
     ],
 )
 def test_a_setting_that_would_lose_frames_is_refused_with_the_reason(
@@ -112,6 +116,52 @@ def test_a_server_that_writes_to_the_disk_now_and_then_is_refused(tmp_path: Path
         server.stop()
 
 
+def test_a_server_that_takes_small_messages_alone_is_refused(tmp_path: Path) -> None:
+    port = free_port()
+    server = NatsServer(tmp_path, extra=["max_payload: 100000", f"http: 127.0.0.1:{port}"])
+    server.start()
+    try:
+        url = f"{server.url}/made"
+        assert compass("engine", "init", "--log", url).returncode == 0
+        checked = compass("engine", "check", "--log", url, "--monitor", f"http://127.0.0.1:{port}")
+        assert checked.stdout.startswith("max_payload is 100000, not 1048576 or more")
+    finally:
+        server.stop()
+
+
+def test_a_server_that_keeps_the_stream_and_told_nothing_is_named(
+    safe: tuple[NatsServer, str], tmp_path: Path
+) -> None:
+    server, _ = safe
+    port = free_port()
+    beside = NatsServer(tmp_path, name="n2", extra=[f"http: 127.0.0.1:{port}"])
+    beside.start()
+    try:
+        url = f"{server.url}/asked"
+        assert compass("engine", "init", "--log", url).returncode == 0
+        of_another = f"http://127.0.0.1:{port}"
+        more = ("--monitor", of_another, "--monitor", of_another)
+        checked = compass("engine", "check", "--log", url, *more)
+        assert checked.returncode != 0
+        assert checked.stdout.startswith("sync_interval of n1 is not known, not always")
+    finally:
+        beside.stop()
+
+
+@pytest.mark.parametrize("wrong", ["--replicas=2", "--replicas=0", "--max-bytes=0"])
+def test_a_stream_is_not_made_as_nobody_can_mean_it(wrong: str) -> None:
+    made = compass("engine", "init", "--log", "nats://127.0.0.1:9", wrong)
+    assert made.returncode == 2
+    assert wrong.partition("=")[0] in made.stderr
+
+
+@pytest.mark.parametrize("place", ["h:99999", "h:abc", "h,", "h:", "u:p@", "a:1,b:65536"])
+def test_a_url_that_names_no_server_is_refused_with_the_url(place: str) -> None:
+    listed = compass("sessions", "--log", f"nats://{place}/compass")
+    assert listed.returncode == 65
+    assert f"nats://{place}/compass: no such log" in listed.stderr
+
+
 def test_a_stream_that_is_not_there_or_is_there_otherwise_is_told(
     safe: tuple[NatsServer, str],
 ) -> None:
@@ -123,6 +173,7 @@ def test_a_stream_that_is_not_there_or_is_there_otherwise_is_told(
     other = compass("engine", "init", "--log", f"{server.url}/other")
     assert other.returncode != 0
     assert "already in use" in other.stderr
+    assert ": storage is memory, not file\n" in other.stderr
     nobody = compass("engine", "check", "--log", f"nats://127.0.0.1:{free_port()}")
     assert "the engine cannot be reached: " in nobody.stderr
     assert "Error(" not in nobody.stderr

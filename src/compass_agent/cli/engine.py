@@ -21,16 +21,25 @@ HELP = "make, check and trim the stream of a log on NATS"
 
 _REFUSED = "conflict"
 
+_LEAST_BYTES = 1 << 20
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command to `parser`."""
     commands = parser.add_subparsers(title="what to do", metavar="COMMAND", dest="what")
     parser.set_defaults(what=None)
     init = commands.add_parser("init", help="make the stream, with safe settings")
-    init.add_argument("--replicas", type=int, default=1, metavar="N", help="1, 3 or 5 (default 1)")
+    init.add_argument(
+        "--replicas",
+        type=int,
+        choices=(1, 3, 5),
+        default=1,
+        metavar="N",
+        help="1, 3 or 5 (default 1)",
+    )
     init.add_argument(
         "--max-bytes",
-        type=_size,
+        type=_bound,
         default=-1,
         metavar="SIZE",
         help="how large it may become; then trace goes, and priority frames wait at their senders",
@@ -148,6 +157,13 @@ def _size(text: str) -> int:
         return parse_size(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError("a size, such as 500MB or 64GiB") from error
+
+
+def _bound(text: str) -> int:
+    size = _size(text)
+    if size < _LEAST_BYTES:  # The engine takes 0 for no bound at all.
+        raise argparse.ArgumentTypeError("at least 1MiB")
+    return size
 
 
 def _time(text: str) -> float:

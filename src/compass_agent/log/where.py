@@ -35,7 +35,9 @@ _HOST_AND_PORT = re.compile(r"//[^/@\s]+:[0-9]{1,5}", re.ASCII)
 
 _KEEPING = ("memory", "sqlite", "nats")
 
-_SERVERS = re.compile(r"//[^/\s?]+(/[A-Za-z0-9_-]{1,64})?", re.ASCII)
+_SERVERS = re.compile(r"//(?:[^/@\s?]+@)?([^/@\s?]+)(?:/[A-Za-z0-9_-]{1,64})?", re.ASCII)
+_SERVER = re.compile(r"(?:[^:\[\]]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?", re.ASCII)
+_PORTS = 1 << 16
 
 _SHARED: dict[str, MemoryLog] = {}
 
@@ -123,12 +125,19 @@ def log_url(url: str | None = None) -> str:
         scheme == "memory"
         or (scheme == "sqlite" and rest.strip() and rest[0] != ":")
         or (scheme == "grpc" and _HOST_AND_PORT.fullmatch(rest))
-        or (scheme == "nats" and _SERVERS.fullmatch(rest))
+        or (scheme == "nats" and _names_servers(rest))
     )
     if not colon or not known:
         raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
     parse_settings(settings, Retention(), "normal")
     return f"{scheme}:{rest}?{settings}" if settings else f"{scheme}:{rest}"
+
+
+def _names_servers(rest: str) -> bool:
+    """Tell whether this is `//[USER:PASSWORD@]HOST[:PORT][,HOST…][/STREAM]`."""
+    named = _SERVERS.fullmatch(rest)
+    places = [_SERVER.fullmatch(place) for place in named[1].split(",")] if named else [None]
+    return all(place is not None and int(place[1] or 0) < _PORTS for place in places)
 
 
 def log_file(url: str) -> Path | None:

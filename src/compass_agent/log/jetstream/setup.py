@@ -25,6 +25,8 @@ _CONSUMERS = 16
 _SAFE_REPLICAS = 3
 _SHORT_NS = 1_000_000_000
 _MONITOR_S = 3.0
+_PAYLOAD = 1 << 20
+"""As large as a record becomes, in bytes; it is what a server takes when nobody says otherwise."""
 
 _MUST_BE: dict[str, tuple[object, str]] = {
     "retention": ("limits", "messages would go when somebody has read them"),
@@ -37,6 +39,13 @@ _MUST_BE: dict[str, tuple[object, str]] = {
     "allow_rollup_hdrs": (True, "leases could not be renewed"),
     "deny_purge": (False, "sessions could not be removed"),
     "persist_mode": ("default", "what was answered would not have been written yet"),
+    "no_ack": (False, "nothing would be answered, so each batch would be sent without end"),
+    "sealed": (False, "nothing would be taken"),
+    "max_msg_size": (-1, "frames that are large would be refused for good"),
+    "subject_transform": (None, "messages would be stored under another name, and not found"),
+    "sources": (None, "messages that no writer sent would stand among those of the sessions"),
+    "mirror": (None, "nothing would be taken"),
+    "allow_msg_counter": (False, "nothing would be taken"),
 }
 """What the stream must have, and what would happen otherwise."""
 
@@ -93,9 +102,31 @@ async def init_engine(
         OperationError: `storage_failed`: it is there with other settings. `unavailable`.
     """
     name = settings["name"]
-    await _asked(
-        servers, name, options, lambda engine: engine.api(f"STREAM.CREATE.{name}", settings)
+
+    async def make(engine: Engine) -> None:
+        try:
+            await engine.api(f"STREAM.CREATE.{name}", settings)
+        except EngineError as error:
+            if error.code is not ErrorCode.STORAGE_FAILED:
+                raise
+            apart = await _apart(engine, settings)
+            raise EngineError(error.code, f"{error.reason}{apart}") from error
+
+    await _asked(servers, name, options, make)
+
+
+async def _apart(engine: Engine, wanted: dict[str, Any]) -> str:
+    """Return in what the stream that is there is not as wanted; "": there is none."""
+    try:
+        there = (await engine.api(f"STREAM.INFO.{wanted['name']}"))["config"]
+    except OperationError:
+        return ""
+    found = (
+        f"{name} is {there.get(name)}, not {value}"
+        for name, value in wanted.items()
+        if there.get(name) != value
     )
+    return f": {', '.join(found)}"
 
 
 async def stream_leader(
@@ -137,7 +168,11 @@ async def check_engine(
         servers, stream, options, lambda engine: engine.api(f"STREAM.INFO.{stream}")
     )
     config: dict[str, Any] = answer["config"]
-    return [*_of_stream(stream, config), *await _of_servers(monitors, config["num_replicas"])]
+    cluster: dict[str, Any] = answer.get("cluster") or {}
+    replicas: list[dict[str, Any]] = cluster.get("replicas") or []
+    keepers = {cluster.get("leader"), *(one.get("name") for one in replicas)} - {None, ""}
+    found = await _of_servers(monitors, config["num_replicas"], keepers)
+    return [*_of_stream(stream, config), *found]
 
 
 def _of_stream(stream: str, config: dict[str, Any]) -> list[Finding]:
@@ -163,28 +198,39 @@ def _of_stream(stream: str, config: dict[str, Any]) -> list[Finding]:
     return found
 
 
-async def _of_servers(monitors: Sequence[str], replicas: int) -> list[Finding]:
+async def _of_servers(monitors: Sequence[str], replicas: int, keepers: set[Any]) -> list[Finding]:
+    """Return what is not safe of the servers; `keepers` are those that keep the stream."""
+    reason = "no client can see it; name where each server tells of itself: --monitor URL"
     if not monitors:
-        reason = "no client can see it; name where each server tells of itself: --monitor URL"
         return [Finding("sync_interval", "not known", "always", reason)]
-    return [
-        finding
-        for monitor in monitors
-        for finding in _of_server(monitor, await run_sync(_told_by, monitor), replicas)
+    found: list[Finding] = []
+    heard: set[Any] = set()
+    for monitor in monitors:
+        told = await run_sync(_told_by, monitor)
+        heard.add(told.get("server_name"))
+        found += _of_server(monitor, told, replicas)
+    found += [
+        Finding(f"sync_interval of {name}", "not known", "always", reason)
+        for name in sorted(keepers - heard)
     ]
+    return found
 
 
 def _of_server(monitor: str, told: dict[str, Any], replicas: int) -> list[Finding]:
+    found: list[Finding] = []
+    payload = told.get("max_payload", _PAYLOAD)
+    if payload < _PAYLOAD:
+        reason = f"{monitor} would refuse frames that are large for good"
+        found.append(Finding("max_payload", payload, f"{_PAYLOAD} or more", reason))
     jetstream: dict[str, Any] = told.get("jetstream") or {}
     config: dict[str, Any] = jetstream.get("config") or {}
-    if config.get("sync_always"):
-        return []
     interval = config.get("sync_interval", 0)
-    if replicas >= _SAFE_REPLICAS and 0 < interval <= _SHORT_NS:
-        return []
-    seconds = f"{interval / 1e9:g} s"
-    reason = f"a loss of power at {monitor} would take all that was answered since"
-    return [Finding("sync_interval", seconds, "always", reason)]
+    is_short = replicas >= _SAFE_REPLICAS and 0 < interval <= _SHORT_NS
+    if not config.get("sync_always") and not is_short:
+        seconds = f"{interval / 1e9:g} s"
+        reason = f"a loss of power at {monitor} would take all that was answered since"
+        found.append(Finding("sync_interval", seconds, "always", reason))
+    return found
 
 
 def _told_by(monitor: str) -> dict[str, Any]:
