@@ -43,6 +43,7 @@ class NatsServer:
         extra: More lines for its configuration.
         name: What the server calls itself.
         variables: More for its environment.
+        stores: Whether it has JetStream.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class NatsServer:
         extra: Sequence[str] = (),
         name: str = "n1",
         variables: Mapping[str, str] | None = None,
+        stores: bool = True,
     ) -> None:
         self.port = free_port()
         self.url = f"nats://127.0.0.1:{self.port}"
@@ -64,7 +66,7 @@ class NatsServer:
         lines = [
             f"server_name: {name}",
             f"listen: 127.0.0.1:{self.port}",
-            f"jetstream {{ store_dir: {store}, sync_interval: {sync} }}",
+            f"jetstream {{ store_dir: {store}, sync_interval: {sync} }}" if stores else "",
             *extra,
         ]
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
+import os
 from typing import TYPE_CHECKING
 
 import anyio
 import pytest
 
-from commands import compass
+from certificates import write_certificate
+from commands import compass, started
 from compass_agent.log import open_log
 from compass_agent.log.jetstream.setup import init_engine, stream_settings
 from nats_servers import NatsServer, free_port
@@ -179,3 +182,57 @@ def test_a_stream_that_is_not_there_or_is_there_otherwise_is_told(
     assert "Error(" not in nobody.stderr
     assert compass("engine", "check", "--log", "memory:").returncode != 0
     assert compass("engine").returncode == 2
+
+
+@pytest.mark.parametrize("command", ["sessions", "tail s1", "show s1", "sessions rm s1"])
+def test_a_stream_that_is_not_there_is_named_by_every_command(
+    safe: tuple[NatsServer, str], command: str
+) -> None:
+    server, _ = safe
+    asked = compass(*command.split(), "--log", f"{server.url}/absent")
+    assert asked.returncode == 5, asked.stderr
+    assert asked.stderr.count("`compass engine init` makes it") == 1
+
+
+def test_a_server_without_jetstream_is_told(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path, stores=False)
+    server.start()
+    try:
+        for command in (["sessions"], ["engine", "check"]):
+            asked = compass(*command, "--log", f"{server.url}/absent")
+            assert asked.returncode == 5, asked.stderr
+            assert "JetStream" in asked.stderr
+    finally:
+        server.stop()
+
+
+def test_a_hub_says_at_its_start_that_its_stream_is_not_there(
+    safe: tuple[NatsServer, str], tmp_path: Path
+) -> None:
+    server, _ = safe
+    with started("serve", "--log", f"{server.url}/absent", "--unix", tmp_path / "s") as hub:
+        assert hub.stderr is not None
+        assert "`compass engine init` makes it" in hub.stderr.readline()
+        hub.terminate()
+        hub.communicate(timeout=20)
+
+
+def test_a_certificate_that_nobody_trusts_is_told_and_one_that_is_named_is_taken(
+    tmp_path: Path,
+) -> None:
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    write_certificate(cert, key)
+    tls = f"tls {{ cert_file: {json.dumps(str(cert))}, key_file: {json.dumps(str(key))} }}"
+    server = NatsServer(tmp_path / "server", extra=[tls])
+    server.start()
+    try:
+        url = f"{server.url}/made"
+        refused = compass("engine", "init", "--log", url)
+        assert refused.returncode == 5, refused.stderr
+        assert "SSL_CERT_FILE" in refused.stderr
+        made = compass(
+            "engine", "init", "--log", url, env={**os.environ, "SSL_CERT_FILE": str(cert)}
+        )
+        assert made.returncode == 0, made.stderr
+    finally:
+        server.stop()

@@ -79,7 +79,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         return anyio.run(work, options)
     except OperationError as error:
-        _explain(error)
+        if work is not _trim:  # It has said so.
+            _explain(error)
         raise
 
 

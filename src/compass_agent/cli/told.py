@@ -125,6 +125,6 @@ def tell_outcome(options: argparse.Namespace, session: Session) -> None:
     now = session.statistics()
     unsent = now.priority.waiting + now.priority.in_doubt
     if unsent:
-        say(f"the session log could not be reached: {unsent + now.trace.lost} frames are not there")
+        say(f"the session log did not take all: {unsent + now.trace.lost} frames are not there")
     elif now.trace.lost:
         say(f"{now.trace.lost} trace frames were lost; readers are told where")

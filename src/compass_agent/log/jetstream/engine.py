@@ -10,9 +10,11 @@ from __future__ import annotations
 
 __all__ = ("Engine",)
 
+import asyncio
 import json
 import logging
 import math
+import ssl
 from base64 import b64decode
 from contextlib import suppress
 from functools import cached_property
@@ -24,7 +26,7 @@ import nats.errors
 from nats.aio.client import Client
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.log.jetstream.faults import ConflictError, EngineError, fault
+from compass_agent.log.jetstream.faults import ConflictError, EngineError, fault, no_stream
 from compass_agent.log.jetstream.waiting import STATUS_NONE, Asked, Page, Stored, Waiting
 
 if TYPE_CHECKING:
@@ -37,9 +39,11 @@ _TIMEOUT_S = 5.0
 """How long one request may take: about as long as a cluster needs after it lost its leader."""
 
 _CONNECT_S = 2.0
+_CLOSE_S = 1.0
 _PAGE_BYTES = 1 << 20
 _MANY = 1 << 10
 _LAG_S = 0.05
+_ROOTS = "SSL_CERT_FILE names the certificates to trust"
 _NO_MESSAGE = 10037
 
 _logger = logging.getLogger("compass_agent.log")
@@ -76,7 +80,7 @@ class Engine:
         self._waiting = Waiting()
         self._inbox = ""
         self._count = 0
-        self._denied = False
+        self._denied, self._unsafe = False, ""
         self._is_bound = self._lags = False
         self._unheard: EngineError | None = None
         self._dialling = anyio.CancelScope()
@@ -266,6 +270,8 @@ class Engine:
         with asked.scope:
             try:
                 answer = await client.request(subject, payload, _TIMEOUT_S, headers=headers)
+            except nats.errors.NoRespondersError as error:
+                raise no_stream(self.stream) from error
             except (nats.errors.Error, OSError) as error:
                 raise EngineError(ErrorCode.UNAVAILABLE, f"no answer: {error!r}") from error
             finally:
@@ -292,7 +298,7 @@ class Engine:
     async def _connect(self) -> Client:
         client = Client()
         try:
-            self._denied = False
+            self._denied, self._unsafe = False, ""
             with anyio.fail_after(_CONNECT_S) as self._dialling:
                 await client.connect(
                     servers=self._servers,
@@ -310,7 +316,7 @@ class Engine:
             await _close(client)
             code = ErrorCode.PERMISSION_DENIED if self._denied else ErrorCode.UNAVAILABLE
             late = "no answer in time" if isinstance(error, TimeoutError) else ""
-            why = str(error) or late or type(error).__name__
+            why = self._unsafe or str(error) or late or type(error).__name__
             raise EngineError(code, f"the engine cannot be reached: {why}") from error
         except anyio.get_cancelled_exc_class():
             await _close(client)
@@ -332,6 +338,9 @@ class Engine:
         if "authorization violation" in text and self._client is None:
             self._denied = True
             self._dialling.deadline = -math.inf
+        if isinstance(error, ssl.SSLError) and self._client is None:
+            self._unsafe = f"no safe connection: {error.reason or error}; {_ROOTS}"
+            self._dialling.deadline = -math.inf
         if "permissions violation" in text:
             self._on_violation(text)
         elif isinstance(error, nats.errors.SlowConsumerError):
@@ -349,10 +358,12 @@ class Engine:
 
 
 async def _close(client: Client) -> None:
-    with anyio.CancelScope(shield=True), suppress(nats.errors.Error, OSError):
+    # A connection that was not trusted is never told to have closed.
+    with anyio.move_on_after(_CLOSE_S, shield=True), suppress(nats.errors.Error, OSError):
         await client.close()
         # A client that was refused once counts as closed, and leaves its next connection open.
         transport: Any = getattr(client, "_transport", None)
         if transport is not None:
             transport.close()
-            await transport.wait_closed()
+            with suppress(asyncio.CancelledError):  # Of one who waited for that before us.
+                await transport.wait_closed()

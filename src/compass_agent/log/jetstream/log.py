@@ -114,6 +114,14 @@ class JetStreamLog:
     async def ask(self) -> None:
         """As in `Source`: the engine tells by itself."""
 
+    async def check(self) -> None:
+        """Ask for the stream.
+
+        Raises:
+            EngineError: It is not there, or cannot be reached; `reason` says why.
+        """
+        await self._thread.run(self._engine.bytes)
+
     async def sessions(self) -> list[SessionSummary]:
         """As in `ReadLog`."""
         return await self._thread.run(self._keeper.sessions)

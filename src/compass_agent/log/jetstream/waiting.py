@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from compass_agent.errors.codes import ErrorCode
-from compass_agent.log.jetstream.faults import EngineError
+from compass_agent.log.jetstream.faults import EngineError, no_stream
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 STATUS_NONE = "404"
 """What an answer's header says when there is no such message."""
 
-_STATUS_END, _STATUS_TOO_MANY = "204", "413"
+_STATUS_END, _STATUS_TOO_MANY, _STATUS_NOBODY = "204", "413", "503"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,9 @@ class Waiting:
             page.more = int(headers.get("Nats-Num-Pending", "0")) > 0
             return
         page.too_many = status == _STATUS_TOO_MANY
-        if status not in (_STATUS_END, STATUS_NONE, _STATUS_TOO_MANY):
+        if status == _STATUS_NOBODY:
+            page.error = no_stream(page.subject.rpartition(".")[2])
+        elif status not in (_STATUS_END, STATUS_NONE, _STATUS_TOO_MANY):
             text = f"{status} {headers.get('Description', '')}"
             page.error = EngineError(ErrorCode.UNAVAILABLE, text)
         page.done.set()
