@@ -13,7 +13,6 @@ __all__ = (
     "prepare_streams",
     "require_grpc",
     "style_of",
-    "tell_engine",
     "why_refused",
 )
 
@@ -86,7 +85,7 @@ async def open_reading(
     except Exception as error:
         if url.startswith("grpc:"):
             _tell_token(url, error)
-        tell_engine(url, error)
+        _tell_engine(url, error)
         raise
     finally:
         await log.aclose()
@@ -107,16 +106,12 @@ def _tell_token(url: str, error: Exception) -> None:
         say(f"the hub at {url} asks for a token: name its file in COMPASS_TOKEN_FILE")
 
 
-def tell_engine(url: str, error: Exception) -> None:
+def _tell_engine(url: str, error: Exception) -> None:
     """Say what an engine has against what was asked of it, if it was that."""
-    if not url.startswith("nats:"):
-        return
-    from compass_agent.errors.groups import only_exception  # noqa: PLC0415 - dear to import
-    from compass_agent.log.jetstream.faults import EngineError  # noqa: PLC0415 - it needs the extra
+    if url.startswith("nats:"):
+        from compass_agent.cli.engine_talk import tell_engine  # noqa: PLC0415 - it needs the extra
 
-    found = only_exception(error)
-    if isinstance(found, EngineError) and found.reason:
-        say(found.reason)
+        tell_engine(error)
 
 
 @contextlib.asynccontextmanager
@@ -137,7 +132,7 @@ async def open_keeping(url: str | None) -> AsyncGenerator[SessionLog]:
     try:
         yield log
     except Exception as error:
-        tell_engine(url, error)
+        _tell_engine(url, error)
         raise
     finally:
         await log.aclose()

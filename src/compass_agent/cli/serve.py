@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from compass_agent.cli.exits import CommandError
 from compass_agent.cli.metrics import add_metrics_option, giving_metrics
-from compass_agent.cli.options import add_log_option, open_told, require_grpc, tell_engine
+from compass_agent.cli.options import add_log_option, open_told, require_grpc
 from compass_agent.cli.talk import say
 from compass_agent.errors.codes import ErrorCode, OperationError
 
@@ -143,7 +143,9 @@ async def _open_and_serve(url: str | None, places: _Places) -> int:
     name = log_url(url)
     try:
         if name.startswith("nats:"):
-            await _tell_stream(log, name)
+            from compass_agent.cli.engine_talk import tell_stream  # noqa: PLC0415 - it needs the extra
+
+            await tell_stream(log)
         await _serve(log, name, places)
     except Exception as error:
         refused = only_exception(error)
@@ -153,17 +155,6 @@ async def _open_and_serve(url: str | None, places: _Places) -> int:
     finally:
         await log.aclose()
     return 0
-
-
-async def _tell_stream(log: SessionLog, name: str) -> None:
-    """Say that an engine is away, or has no such stream; it may come, so that is no failure yet."""
-    from compass_agent.log.jetstream import JetStreamLog  # noqa: PLC0415 - it needs the extra
-
-    if isinstance(log, JetStreamLog):
-        try:
-            await log.check()
-        except OperationError as error:
-            tell_engine(name, error)
 
 
 async def _serve(log: SessionLog, log_name: str, places: _Places) -> None:
