@@ -26,8 +26,15 @@ import nats.errors
 from nats.aio.client import Client
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.log.jetstream.faults import ConflictError, EngineError, fault, no_stream
-from compass_agent.log.jetstream.waiting import STATUS_NONE, Asked, Page, Stored, Waiting
+from compass_agent.log.jetstream.faults import ConflictError, EngineError, fault
+from compass_agent.log.jetstream.waiting import (
+    STATUS_NONE,
+    Asked,
+    Page,
+    Stored,
+    Waiting,
+    no_stream,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

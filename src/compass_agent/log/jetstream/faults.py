@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("ConflictError", "EngineError", "FullError", "fault", "no_stream")
+__all__ = ("ConflictError", "EngineError", "FullError", "fault")
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 
@@ -17,7 +17,7 @@ _NO_STREAM = 10059
 _TOO_LARGE = 10054
 _BAD_REQUEST = 400
 _NO_JETSTREAM = frozenset({10039, 10076})
-_MAKE = "`compass engine init` makes it"
+_NONE = "the engine has no such stream; `compass engine init` makes it"
 
 
 class EngineError(OperationError):
@@ -49,16 +49,10 @@ def fault(number: int, status: int, text: str) -> EngineError:
     if number in _FULL:
         return FullError(ErrorCode.UNAVAILABLE, text)
     if number == _NO_STREAM:
-        return EngineError(ErrorCode.UNAVAILABLE, f"the engine has no such stream; {_MAKE}")
+        return EngineError(ErrorCode.UNAVAILABLE, _NONE)
     if number in _NO_JETSTREAM:
         return EngineError(ErrorCode.UNAVAILABLE, f"this account has no JetStream: {text}")
     if number == _TOO_LARGE:
         return EngineError(ErrorCode.UNSUPPORTED_INPUT, text)
     code = ErrorCode.STORAGE_FAILED if status == _BAD_REQUEST else ErrorCode.UNAVAILABLE
     return EngineError(code, text)
-
-
-def no_stream(stream: str) -> EngineError:
-    """Return the error for a request that nobody at the server listens for."""
-    hint = f"the engine has no stream {stream} now, or no JetStream; {_MAKE}"
-    return EngineError(ErrorCode.UNAVAILABLE, hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("STATUS_NONE", "Asked", "Page", "Stored", "Waiting")
+__all__ = ("STATUS_NONE", "Asked", "Page", "Stored", "Waiting", "no_stream")
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from compass_agent.errors.codes import ErrorCode
-from compass_agent.log.jetstream.faults import EngineError, no_stream
+from compass_agent.log.jetstream.faults import EngineError
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -104,3 +104,9 @@ class Waiting:
             text = f"{status} {headers.get('Description', '')}"
             page.error = EngineError(ErrorCode.UNAVAILABLE, text)
         page.done.set()
+
+
+def no_stream(stream: str) -> EngineError:
+    """Return the error for a request that nobody at the server listens for."""
+    hint = "or no JetStream; `compass engine init` makes it"
+    return EngineError(ErrorCode.UNAVAILABLE, f"the engine has no stream {stream} now, {hint}")
