@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("ConflictError", "EngineError", "FullError", "fault")
+__all__ = ("ConflictError", "DamagedError", "EngineError", "FullError", "fault")
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 
@@ -34,6 +34,15 @@ class ConflictError(EngineError):
 
 class FullError(EngineError):
     """There is no room for what was to be stored. Nothing was stored."""
+
+
+class DamagedError(EngineError):
+    """What is stored of one session cannot be read. The other sessions are not concerned."""
+
+    def __init__(self, session: str, why: str) -> None:
+        text = f"what is stored of the session {session} cannot be read: {why}"
+        super().__init__(ErrorCode.STORAGE_FAILED, text)
+        self.args = (session, why)
 
 
 def fault(number: int, status: int, text: str) -> EngineError:

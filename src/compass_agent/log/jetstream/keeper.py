@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING
 import anyio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.frames import check_session_id
+from compass_agent.log.jetstream.faults import DamagedError
 from compass_agent.log.jetstream.heads import SessionState
+from compass_agent.log.jetstream.losses import unreadable
 from compass_agent.log.jetstream.pages import trace_sizes
 from compass_agent.log.jetstream.records import BLOCK
 from compass_agent.log.retention import (
@@ -122,10 +125,12 @@ class Keeper:
     async def sessions(self) -> list[SessionSummary]:
         """As in `ReadLog`."""
         now_ms = self._store.now_ms()
+        states, damaged = await self._all()
         found = [
             summarise(session, state.epochs[-1].head, state.frames, now_ms)
-            for session, state in (await self._all()).items()
+            for session, state in states.items()
         ]
+        found += [unreadable(session) for session in damaged]
         return sorted(found, key=lambda summary: (-summary.updated_ms, summary.session))
 
     async def delete(self, session: str) -> None:
@@ -139,7 +144,7 @@ class Keeper:
 
     async def _prune(self, keep: Retention, *, dry_run: bool, at_once: int) -> Pruned:
         now_ms = self._store.now_ms()
-        states = await self._all(at_once)
+        states, _ = await self._all(at_once)
         kept = [
             KeptSession(session, _over_since(state, now_ms)) for session, state in states.items()
         ]
@@ -152,14 +157,18 @@ class Keeper:
                 continue
             if dry_run:
                 after -= states[one.session].size
-            elif await self._remove(one.session, one.over_ms):
+            elif await self._removed(one):
                 after = await self._store.engine.bytes()
             else:
                 continue
             removed.append(one.session)
         trimmed: dict[str, int] = {}
         for session in sorted(states.keys() - {*removed}) if keep.trims else ():
-            frames, size = await self._trim(session, keep, now_ms, dry_run=dry_run)
+            try:
+                frames, size = await self._trim(session, keep, now_ms, dry_run=dry_run)
+            except DamagedError as error:
+                self._store.tell(error)
+                continue
             after -= size
             if frames:
                 trimmed[session] = frames
@@ -187,8 +196,8 @@ class Keeper:
         await self._cut(cached, state, cuts)
         return True
 
-    async def _all(self, at_once: int = _AT_ONCE) -> dict[str, SessionState]:
-        """Return all sessions as the engine has them now."""
+    async def _all(self, at_once: int = _AT_ONCE) -> tuple[dict[str, SessionState], list[str]]:
+        """Return all sessions as the engine has them now, and those that cannot be read."""
         engine, subjects = self._store.engine, self._store.subjects
         names: list[str] = []
         start, more = 1, True
@@ -196,7 +205,7 @@ class Keeper:
             found, more = await engine.page(subjects.sheet("*"), start)
             names += [one.subject.split(".")[-2] for one in found]
             start = found[-1].pos + 1 if found else start
-        states: dict[str, SessionState] = {}
+        states: dict[str, SessionState | None] = {}
         failed: list[OperationError] = []
         limit = anyio.Semaphore(at_once)
 
@@ -209,13 +218,14 @@ class Keeper:
                 except OperationError as error:
                     failed.append(error)
 
-        unique = sorted({*names})
+        unique = sorted(filter(_is_id, {*names}))
         async with anyio.create_task_group() as tasks:
             for begin in range(0, len(unique), _TOGETHER):
                 tasks.start_soon(some, unique[begin : begin + _TOGETHER])
         if failed:
             raise failed[0]
-        return {session: state for session, state in states.items() if state.epochs}
+        known = {session: state for session, state in states.items() if state and state.epochs}
+        return known, [session for session in sorted(states) if states[session] is None]
 
     async def _remove(self, session: str, over_ms: int | None) -> bool:
         """Remove a session, if it is over since then (None: whatever it does); tell whether."""
@@ -226,12 +236,27 @@ class Keeper:
                 return None
             return SessionState(gone=True)
 
-        if await self._writer.change(session, gone) is None:
-            return False
+        try:
+            if await self._writer.change(session, gone) is None:
+                return False
+        except DamagedError:
+            if over_ms is not None:
+                raise
+            # Somebody wants it to go, whatever it is: there is nothing to go by.
+            await self._store.engine.purge(self._store.subjects.session(session), 0)
+            self._store.session(session).forget()
+            return True
         cached = self._store.session(session)
         below = cached.known.pos + 1 if cached.known else 0
         await self._store.engine.purge(self._store.subjects.session(session), below)
         return True
+
+    async def _removed(self, over: KeptSession) -> bool:
+        try:
+            return await self._remove(over.session, over.over_ms)
+        except DamagedError as error:
+            self._store.tell(error)
+            return False
 
     async def _trim(
         self, session: str, retention: Retention, now_ms: int, *, dry_run: bool
@@ -309,3 +334,12 @@ class Keeper:
 def _over_since(state: SessionState, now_ms: int) -> int | None:
     stored_ms = max(kept.head.updated_ms for kept in state.epochs)
     return over_since(state.epochs[-1].head, stored_ms, now_ms)
+
+
+def _is_id(text: str) -> bool:
+    """Tell whether a session can have that name; what others put into the stream is no session."""
+    try:
+        check_session_id(text)
+    except OperationError:
+        return False
+    return True

@@ -195,7 +195,7 @@ def decode(pos: int, payload: bytes) -> Message:
     """
     try:
         return _decode(pos, payload)
-    except (ValueError, struct.error, IndexError, TypeError) as error:
+    except (ValueError, struct.error, LookupError, TypeError) as error:
         raise OperationError(ErrorCode.STORAGE_FAILED) from error
 
 
@@ -216,6 +216,8 @@ def _decode(pos: int, payload: bytes) -> Message:
         seqs = [first + offset for offset in struct.unpack_from(f"<{count}I", payload, begin)]
         begin += 4 * count
     bounds = struct.unpack_from(f"<{count}I", payload, begin)
+    if not bounds or begin + 4 * count + bounds[-1] != len(payload):
+        raise ValueError(len(payload))
     return Message(
         pos,
         prev,

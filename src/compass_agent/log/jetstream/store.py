@@ -4,6 +4,7 @@ from __future__ import annotations
 
 __all__ = ("Store",)
 
+import logging
 import time
 from collections import OrderedDict
 from dataclasses import replace
@@ -13,7 +14,7 @@ import anyio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.jetstream.cache import CachedSession, Snapshot
-from compass_agent.log.jetstream.faults import EngineError, FullError
+from compass_agent.log.jetstream.faults import DamagedError, EngineError, FullError
 from compass_agent.log.jetstream.heads import SessionState
 from compass_agent.log.jetstream.records import (
     Message,
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
 _SESSIONS = 4096
 _LAG_TRIES, _LAG_S = 20, 0.05
+_SURE = 3
+"""Who asks the leader so often, and is told the same, need not ask again."""
+
+_logger = logging.getLogger("compass_agent.log")
 
 
 class Store:
@@ -57,6 +62,7 @@ class Store:
         self.wake = wake
         self.now_ms = now_ms
         self._sessions: OrderedDict[str, CachedSession] = OrderedDict()
+        self._told: set[str] = set()
 
     def session(self, session: str) -> CachedSession:
         """Return what is known of a session; nothing, if it was not asked for before."""
@@ -100,7 +106,12 @@ class Store:
                 heard, cached.heard = cached.heard, None
                 await heard.unsubscribe()
                 cached.drop_frames()
-            elif await self.refresh(cached):
+                continue
+            try:
+                news = await self.refresh(cached)
+            except DamagedError:
+                news = True  # Its readers look themselves, and are told.
+            if news:
                 self.wake.fire(cached.session)
 
     async def snapshot(self, cached: CachedSession) -> Snapshot:
@@ -122,8 +133,8 @@ class Store:
         cached.learn(found, time.monotonic())
         return cached.known or found
 
-    async def newest(self, sessions: list[str]) -> dict[str, SessionState]:
-        """Return those of the sessions that there are, and remember nothing.
+    async def newest(self, sessions: list[str]) -> dict[str, SessionState | None]:
+        """Return those of the sessions that there are; None: it cannot be read.
 
         A replica that lags may answer, so what comes of it is to be fenced.
         """
@@ -131,39 +142,58 @@ class Store:
         if found is None and len(sessions) > 1:
             half = len(sessions) // 2
             return await self.newest(sessions[:half]) | await self.newest(sessions[half:])
-        sheets: dict[str, Message] = {}
+        sheets: dict[str, Stored] = {}
         last: dict[str, Stored] = {}
         for one in found or ():
             session = self.subjects.session_of(one.subject)
             if one.subject == self.subjects.sheet(session):
-                sheets[session] = decode(one.pos, one.payload)
+                sheets[session] = one
             last[session] = one
-        states: dict[str, SessionState] = {}
+        states: dict[str, SessionState | None] = {}
         for session in sessions:
-            state = _joined(sheets.get(session), last.get(session))
-            if state is None and (found is None or session in last):
-                # Something was written or removed while the engine put the answer together.
-                state = (await self._read_state(session)).state
+            try:
+                state = _joined(session, sheets.get(session), last.get(session))
+                if state is None and (found is None or session in last):
+                    # Something was written or removed while the engine put the answer together.
+                    state = (await self._read_state(session)).state
+            except DamagedError as error:
+                self.tell(error)
+                states[session] = None
+                continue
             if state is not None and not state.gone:
                 states[session] = state
         return states
 
+    def tell(self, error: DamagedError) -> None:
+        """Tell those who run this that a session cannot be read, once."""
+        if error.reason not in self._told:
+            self._told.add(error.reason)
+            _logger.warning("%s", error.reason)
+
     async def _read_state(self, session: str) -> Snapshot:
+        before: list[tuple[int, int]] = []
         while True:
             last = await self.engine.last(self.subjects.session(session))
             if last is None:
                 return Snapshot(0, None)
-            message = decode(last.pos, last.payload)
+            message = _decoded(session, last)
             if message.epoch is None:
                 return _snapshot(message, message.state)
             sheet = await self.engine.last(self.subjects.sheet(session))
-            if sheet is None:
-                continue  # It was deleted between the two.
-            older = decode(sheet.pos, sheet.payload)
-            if sheet.pos > last.pos:
-                return _snapshot(older, older.state)
-            if older.state.find(message.epoch) is not None:
-                return _snapshot(message, follow(older.state, message))
+            if sheet is not None:
+                older = _decoded(session, sheet)
+                if sheet.pos > last.pos:
+                    return _snapshot(older, older.state)
+                if older.state.find(message.epoch) is not None:
+                    return _snapshot(message, follow(older.state, message))
+            # It was deleted between the two, or it is like that.
+            before.append((last.pos, sheet.pos if sheet else 0))
+            if before.count(before[-1]) >= _SURE:
+                what = "they are of an epoch that" if sheet else "of its epochs"
+                raise DamagedError(session, f"there are frames, but {what} nothing is known")
+            if len(before) >= _LAG_TRIES:
+                raise EngineError(ErrorCode.UNAVAILABLE, f"the session {session} is not at rest")
+            await anyio.sleep(_LAG_S)
 
     async def put_sheet(self, cached: CachedSession, state: SessionState) -> None:
         """Store what is known of all epochs; the lock is held.
@@ -269,7 +299,7 @@ class Store:
         for _ in range(_LAG_TRIES):
             stored = await self.engine.fetch(self.subjects.priority(session), after + 1)
             if stored and stored[-1].pos >= last:
-                return _decoded(stored)
+                return [_decoded(session, one) for one in stored]
             await anyio.sleep(_LAG_S)
         raise _behind()
 
@@ -283,7 +313,8 @@ class Store:
         for _ in range(_LAG_TRIES):
             passing = cached.coming[epoch, block] = list[Message]()
             expected = sum((await self.engine.subjects(subject)).values())
-            found = _decoded(await self.engine.fetch(subject, 1))
+            stored = await self.engine.fetch(subject, 1)
+            found = [_decoded(cached.session, one) for one in stored]
             if len(found) >= expected:
                 last = found[-1].pos if found else 0
                 found += [record for record in passing if record.pos > last]
@@ -296,7 +327,13 @@ class Store:
 
     def _hear(self, cached: CachedSession, message: Msg) -> None:
         headers = message.headers or {}
-        self._passes(cached, decode(int(headers["Nats-Sequence"]), message.data))
+        try:
+            passing = decode(int(headers["Nats-Sequence"]), message.data)
+        except OperationError:
+            cached.forget()  # Who looks it up is told.
+            self.wake.fire(cached.session)
+        else:
+            self._passes(cached, passing)
 
     def _evict(self) -> None:
         if len(self._sessions) <= _SESSIONS:
@@ -307,13 +344,14 @@ class Store:
                 return
 
 
-def _joined(sheet: Message | None, last: Stored | None) -> SessionState | None:
+def _joined(session: str, head: Stored | None, last: Stored | None) -> SessionState | None:
     """Return what the sheet and the last message of a session say together, if they fit."""
-    if sheet is None or last is None:
+    if head is None or last is None:
         return None
+    sheet = _decoded(session, head)
     if sheet.pos == last.pos:
         return sheet.state
-    message = decode(last.pos, last.payload)
+    message = _decoded(session, last)
     fits = message.epoch is not None and sheet.state.find(message.epoch) is not None
     return follow(sheet.state, message) if fits else None
 
@@ -326,5 +364,9 @@ def _snapshot(message: Message, state: SessionState) -> Snapshot:
     return Snapshot(message.pos, None if state.gone else state)
 
 
-def _decoded(stored: list[Stored]) -> list[Message]:
-    return [decode(one.pos, one.payload) for one in stored]
+def _decoded(session: str, stored: Stored) -> Message:
+    try:
+        return decode(stored.pos, stored.payload)
+    except OperationError as error:
+        where = f"place {stored.pos} holds no message of this version"
+        raise DamagedError(session, where) from error
