@@ -52,15 +52,18 @@ class Writer:
         """As in `AppendLog`."""
         cached = self._store.session(batch.session)
         begun = looked = False
+        fresh: Batch | None = None
         async with cached.lock:
             while True:
                 looked = looked or cached.known is None
                 state = await self._state(cached)
                 kept = None if state is None else state.find(batch.epoch)
+                if kept is not None and fresh is None:
+                    batch = fresh = await self._without_stored(cached, kept, batch)
                 now = kept and step(kept, batch, self._store.now_ms(), begun=begun)
                 if not looked and (now is None or now.kept is None):
                     # Nothing to store, by what may be old news.
-                    looked = True
+                    looked, fresh = True, None
                     await self._store.look_up(cached)
                     continue
                 if state is None or kept is None or now is None:
@@ -68,11 +71,27 @@ class Writer:
                 if now.kept is None:
                     return _answered(now)
                 if not await self._stored(cached, state, kept, now):
-                    looked = False
+                    looked, fresh = False, None
                     continue
                 begun = True
+                if not now.priority:
+                    batch = _without(batch, {seq for seq, _ in now.frames})
                 if now.answer is not None:
                     return now.answer
+
+    async def _without_stored(self, cached: CachedSession, kept: KeptEpoch, batch: Batch) -> Batch:
+        """Return the batch without trace that is stored already, of which the sender does not know.
+
+        A lane that takes two records may have been stored in part when an answer was lost. What is
+        stored is not late. A batch that was answered is answered likewise again.
+        """
+        head, trace = kept.head, batch.trace
+        answered = bool(head.told) and batch.number <= head.told[-1].batch
+        if answered or not trace or trace[0][0] > head.through:
+            return batch
+        last = min(trace[-1][0], head.through)
+        there = await within(self._store, cached, head.epoch, trace[0][0], last)
+        return _without(batch, {seq for seq in there if seq <= last})
 
     async def renew(self, epochs: Sequence[tuple[str, str]], until_ms: int) -> None:
         """Say until when the writers of these (session, epoch) live."""
@@ -204,6 +223,13 @@ class Writer:
         # As it stands before: whose epochs these are decides whether they are written down first.
         before = SessionState(state.epochs, state.arrivals, size, loose=state.loose)
         await self._store.put_record(cached, before, after, fresh, lane)
+
+
+def _without(batch: Batch, stored: set[int]) -> Batch:
+    """Return the batch without the trace at these places."""
+    if stored.isdisjoint(seq for seq, _ in batch.trace):
+        return batch
+    return replace(batch, trace=[frame for frame in batch.trace if frame[0] not in stored])
 
 
 async def _no_room(_cached: CachedSession, _size: int) -> bool:
