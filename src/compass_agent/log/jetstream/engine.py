@@ -144,6 +144,10 @@ class Engine:
                 self._is_bound = True
         return await self._nearest(subject)
 
+    async def following(self, subject: str, start: int) -> Stored | None:
+        """Return the leader's first message from `start` on that matches; it skips lost ones."""
+        return await self._get({"next_by_subj": subject, "seq": start})
+
     async def subjects(self, subject: str) -> dict[str, int]:
         """Return the subjects that match and that messages are stored under, and how many."""
         found: dict[str, int] = {}

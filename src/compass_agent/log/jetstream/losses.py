@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-__all__ = ("unreadable",)
+__all__ = ("losses", "unreadable")
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from compass_agent.frames import AgentSessionState, Cursor, SessionError, SessionErrorKind
+from compass_agent.log.epoch import Mark
+from compass_agent.log.jetstream.records import BLOCK
 from compass_agent.log.read import SessionSummary
+from compass_agent.wire import GapReason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from compass_agent.log.epoch import EpochHead
+    from compass_agent.log.jetstream.records import Message
 
 _NOWHERE = "0" * 16
 
@@ -30,3 +42,69 @@ def unreadable(session: str) -> SessionSummary:
         cursor=Cursor(_NOWHERE, 0),
         ended=False,
     )
+
+
+def losses(
+    head: EpochHead, blocks: Mapping[int, list[Message]], lost: Mapping[int, set[bool]]
+) -> tuple[Mark, ...]:
+    """Return where frames that are missing are so because the engine lost them.
+
+    Args:
+        head: Their epoch.
+        blocks: The records of the blocks that were looked at.
+        lost: The lanes (True: priority) of which the engine says itself that it lost something.
+    """
+    marks = _priority_lost(head, blocks)
+    for block, lanes in lost.items():
+        records = sorted(blocks[block], key=_pos)
+        for priority in lanes:
+            lane = [record for record in records if record.priority is priority]
+            for before, behind in _broken(records):
+                first = max((one.last + 1 for one in lane if one.pos <= before), default=0)
+                last = min((one.first - 1 for one in lane if one.pos >= behind), default=first - 1)
+                if last < first:
+                    last = (block + 1) * BLOCK - 1
+                first = max(first, block * BLOCK, 1 if priority else head.trimmed + 1)
+                marks.append(Mark(first, last, GapReason.LOG_LOSS))
+    return tuple(marks)
+
+
+def _broken(records: list[Message]) -> list[tuple[int, int]]:
+    """Return between which places of a block's records one is lost: the count of frames tells."""
+    found = [
+        (before.pos, behind.pos)
+        for before, behind in pairwise(records)
+        if _frames(behind) - _frames(before) > len(behind.seqs)
+    ]
+    if records and not found and _frames(records[0]) > len(records[0].seqs):
+        found = [(0, records[0].pos)]
+    return found or [(records[-1].pos, records[-1].pos + 1) if records else (0, 1)]
+
+
+def _priority_lost(head: EpochHead, blocks: Mapping[int, list[Message]]) -> list[Mark]:
+    """Return where priority frames were that are said to be stored, but are not there."""
+    records = [record for some in blocks.values() for record in some]
+    there = {seq for record in records if record.priority for seq in record.seqs}
+    told = {record.state.epochs[0].head.last_priority for record in records}
+    marks: list[Mark] = []
+    for seq in sorted((told | {head.last_priority}) - there - {0}):
+        looked_at = seq // BLOCK in blocks or not any(one >= seq // BLOCK for one in blocks)
+        if looked_at and not _covered(head.marks, seq):
+            first = max((one + 1 for one in there if one < seq), default=1)
+            first = min(seq, max(first, head.trimmed + 1))
+            marks.append(Mark(first, seq, GapReason.LOG_LOSS))
+    return marks
+
+
+def _covered(marks: Iterable[Mark], seq: int) -> bool:
+    return any(
+        mark.reason is GapReason.LOG_LOSS and mark.first <= seq <= mark.last for mark in marks
+    )
+
+
+def _frames(record: Message) -> int:
+    return record.state.epochs[0].head.frames
+
+
+def _pos(record: Message) -> int:
+    return record.pos

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 __all__ = ("look_behind", "trace_sizes", "within")
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from compass_agent.log.jetstream.losses import losses
 from compass_agent.log.jetstream.records import BLOCK
 from compass_agent.log.reading import PAGE_BYTES, View
 from compass_agent.wire import FrameRun
@@ -13,7 +15,7 @@ from compass_agent.wire import FrameRun
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from compass_agent.log.epoch import EpochHead
+    from compass_agent.log.epoch import EpochHead, Mark
     from compass_agent.log.jetstream.cache import CachedSession, Snapshot
     from compass_agent.log.jetstream.heads import SessionState
     from compass_agent.log.jetstream.records import Message
@@ -26,6 +28,7 @@ class _Rows(NamedTuple):
     rows: Sequence[FrameItem]
     complete: bool
     fetched: bool
+    marks: tuple[Mark, ...] = ()
 
 
 async def look_behind(
@@ -48,6 +51,8 @@ async def look_behind(
         if (page.fetched or fetched) and await _moved(store, cached, snapshot):
             continue
         following = state.epochs[index + 1 : index + 2]
+        if page.marks:
+            head = replace(head, marks=(*head.marks, *page.marks))
         return View(
             head,
             following[0].head.epoch if following else None,
@@ -100,20 +105,30 @@ async def _page(
     if after >= head.through:
         return _Rows([], complete=True, fetched=False)
     rows: list[FrameItem] = []
+    seen: dict[int, list[Message]] = {}
     size, fetched = 0, False
+
+    def page(*, complete: bool) -> _Rows:
+        marks: tuple[Mark, ...] = ()
+        if len(rows) < (head.through if complete else rows[-1].seq) - after:
+            lost = {one: store.lost_lanes(cached.session, head.epoch, one) for one in seen}
+            marks = losses(head, seen, lost)
+        return _Rows(FrameRun.of(rows), complete, fetched, marks)
+
     known = await store.names(cached)
     for block in sorted(known.get(head.epoch, ())):
         if (block + 1) * BLOCK <= after or block * BLOCK > head.through:
             continue
         records, was_fetched = await store.block(cached, head.epoch, block, snapshot.pos)
         fetched = fetched or was_fetched
+        seen[block] = records
         some = _of_block(records, head, after, page_frames - len(rows))
         for row in some:
             rows.append(row)
             size += len(row.data)
             if size >= PAGE_BYTES or len(rows) >= page_frames:
-                return _Rows(FrameRun.of(rows), rows[-1].seq == head.through, fetched)
-    return _Rows(FrameRun.of(rows), complete=True, fetched=fetched)
+                return page(complete=rows[-1].seq == head.through)
+    return page(complete=True)
 
 
 def _of_block(

@@ -6,7 +6,7 @@ __all__ = ("Store",)
 
 import logging
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.jetstream.cache import CachedSession, Snapshot
 from compass_agent.log.jetstream.faults import DamagedError, EngineError, FullError
 from compass_agent.log.jetstream.heads import SessionState
+from compass_agent.log.jetstream.lookups import decoded, joined
 from compass_agent.log.jetstream.records import (
     Message,
     Subjects,
@@ -63,6 +64,7 @@ class Store:
         self.now_ms = now_ms
         self._sessions: OrderedDict[str, CachedSession] = OrderedDict()
         self._told: set[str] = set()
+        self._lost: dict[str, dict[str, int]] = {}
 
     def session(self, session: str) -> CachedSession:
         """Return what is known of a session; nothing, if it was not asked for before."""
@@ -152,7 +154,7 @@ class Store:
         states: dict[str, SessionState | None] = {}
         for session in sessions:
             try:
-                state = _joined(session, sheets.get(session), last.get(session))
+                state = joined(session, sheets.get(session), last.get(session))
                 if state is None and (found is None or session in last):
                     # Something was written or removed while the engine put the answer together.
                     state = (await self._read_state(session)).state
@@ -176,12 +178,12 @@ class Store:
             last = await self.engine.last(self.subjects.session(session))
             if last is None:
                 return Snapshot(0, None)
-            message = _decoded(session, last)
+            message = decoded(session, last)
             if message.epoch is None:
                 return _snapshot(message, message.state)
             sheet = await self.engine.last(self.subjects.sheet(session))
             if sheet is not None:
-                older = _decoded(session, sheet)
+                older = decoded(session, sheet)
                 if sheet.pos > last.pos:
                     return _snapshot(older, older.state)
                 if older.state.find(message.epoch) is not None:
@@ -299,8 +301,12 @@ class Store:
         for _ in range(_LAG_TRIES):
             stored = await self.engine.fetch(self.subjects.priority(session), after + 1)
             if stored and stored[-1].pos >= last:
-                return [_decoded(session, one) for one in stored]
+                return [decoded(session, one) for one in stored]
             await anyio.sleep(_LAG_S)
+        subject = self.subjects.priority(session)
+        at_last = await self.engine.following(subject, last)
+        if at_last is None or at_last.pos != last:  # It is lost: there is nothing to wait for.
+            return [decoded(session, one) for one in await self._of_leader(subject, after + 1)]
         raise _behind()
 
     async def _fetch_block(self, cached: CachedSession, epoch: str, block: int) -> list[Message]:
@@ -310,12 +316,17 @@ class Store:
         it was asked: a record that came in between would be in neither.
         """
         subject = self.subjects.block(cached.session, epoch, block)
-        for _ in range(_LAG_TRIES):
+        for tries in range(_LAG_TRIES + 1):
             passing = cached.coming[epoch, block] = list[Message]()
-            expected = sum((await self.engine.subjects(subject)).values())
-            stored = await self.engine.fetch(subject, 1)
-            found = [_decoded(cached.session, one) for one in stored]
-            if len(found) >= expected:
+            counts = await self.engine.subjects(subject)
+            if tries < _LAG_TRIES:
+                stored = await self.engine.fetch(subject, 1)
+            else:
+                stored = await self._of_leader(subject, 1)
+                await self._miss(cached.session, subject, counts, stored)
+            found = [decoded(cached.session, one) for one in stored]
+            lost = sum(self._lost.get(subject, {}).values())
+            if len(found) >= sum(counts.values()) - lost:
                 last = found[-1].pos if found else 0
                 found += [record for record in passing if record.pos > last]
                 if cached.coming.pop((epoch, block), None) is passing and cached.heard is not None:
@@ -324,6 +335,30 @@ class Store:
             # A replica that lags, or something was removed meanwhile.
             await anyio.sleep(_LAG_S)
         raise _behind()
+
+    def lost_lanes(self, session: str, epoch: str, block: int) -> set[bool]:
+        """Return the lanes (True: priority) of a block of which the engine lost something."""
+        lost = self._lost.get(self.subjects.block(session, epoch, block), {})
+        return {subject.split(".")[-2] == "p" for subject in lost}
+
+    async def _of_leader(self, subject: str, start: int) -> list[Stored]:
+        """Return all messages that match, as the leader alone can read them, one by one."""
+        found: list[Stored] = []
+        while (one := await self.engine.following(subject, start)) is not None:
+            found.append(one)
+            start = one.pos + 1
+        return found
+
+    async def _miss(
+        self, session: str, subject: str, counts: dict[str, int], stored: list[Stored]
+    ) -> None:
+        """Note what the leader counts but cannot read: it is lost."""
+        there = Counter(one.subject for one in stored)
+        short = {lane: count - there[lane] for lane, count in counts.items()}
+        short = {lane: count for lane, count in short.items() if count > 0}
+        if short and await self.engine.subjects(subject) == counts:
+            _logger.warning("of the session %s the engine lost messages: %s", session, short)
+            self._lost[subject] = short
 
     def _hear(self, cached: CachedSession, message: Msg) -> None:
         headers = message.headers or {}
@@ -344,29 +379,9 @@ class Store:
                 return
 
 
-def _joined(session: str, head: Stored | None, last: Stored | None) -> SessionState | None:
-    """Return what the sheet and the last message of a session say together, if they fit."""
-    if head is None or last is None:
-        return None
-    sheet = _decoded(session, head)
-    if sheet.pos == last.pos:
-        return sheet.state
-    message = _decoded(session, last)
-    fits = message.epoch is not None and sheet.state.find(message.epoch) is not None
-    return follow(sheet.state, message) if fits else None
-
-
 def _behind() -> EngineError:
     return EngineError(ErrorCode.UNAVAILABLE, "the engine's replicas are behind")
 
 
 def _snapshot(message: Message, state: SessionState) -> Snapshot:
     return Snapshot(message.pos, None if state.gone else state)
-
-
-def _decoded(session: str, stored: Stored) -> Message:
-    try:
-        return decode(stored.pos, stored.payload)
-    except OperationError as error:
-        where = f"place {stored.pos} holds no message of this version"
-        raise DamagedError(session, where) from error

@@ -1,0 +1,88 @@
+"""What the engine lost is told at its place, and all that it still has is read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import nats
+import pytest
+
+from compass_agent.log.jetstream import JetStreamLog
+from compass_agent.log.retention import Retention
+from nats_logs import fresh_log, fresh_stream
+from nats_servers import NatsServer
+from writing_logs import E1, S, batch, failed, read_all, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def flip(folder: Path, marker: bytes) -> None:
+    """Change one byte of a message as it lies on the disk."""
+    (file,) = [one for one in folder.rglob("*.blk") if marker in one.read_bytes()]
+    data = bytearray(file.read_bytes())
+    data[data.index(marker)] ^= 0xFF
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize(
+    ("marker", "gap"),
+    [
+        (b"PRIORITY2", ["t9", "gap 10-10 log_loss", "t11", "t12"]),
+        (b"TRACE2", ["t8", "gap 9-9 log_loss", "p10", "gap 11-12 log_loss"]),
+    ],
+)
+async def test_a_byte_that_flipped_on_the_disk_costs_one_record_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marker: bytes, gap: list[str]
+) -> None:
+    monkeypatch.setattr("compass_agent.log.jetstream.store._LAG_TRIES", 2)
+    server = NatsServer(tmp_path)
+    server.start()
+    stream = await fresh_stream(server, {"storage": "file"})
+    log = JetStreamLog([server.url], stream)
+    for session in (S, "other"):
+        await log.open(session, E1)
+        for k in range(5):
+            one = batch(
+                k + 1,
+                priority={k * 4 + 2: failed(f"{session} PRIORITY{k}")},
+                trace=[k * 4 + 1, k * 4 + 3, k * 4 + 4],
+                through=k * 4 + 4,
+                prev_priority=max(0, k * 4 - 2),
+                session=session,
+            )
+            one.trace[0] = (k * 4 + 1, text(f"{session} TRACE{k}"))
+            await log.append(one)
+    await log.aclose()
+    server.stop()
+    flip(tmp_path, b"s1 " + marker)
+    server.start()
+    log = JetStreamLog([server.url], stream)
+    whole = [f"{'p' if seq % 4 == 2 else 't'}{seq}" for seq in range(1, 21)]
+    with anyio.fail_after(20):
+        assert await read_all(log, session="other") == whole
+        read = await read_all(log)
+        at = read.index(gap[0])
+        assert read[at : at + len(gap)] == gap
+        assert read[:at] == whole[:at]
+        assert read[at + len(gap) :] == whole[12:]
+        pruned = await log.prune(Retention(trace_frames=4))
+        assert set(pruned.trimmed) == {S, "other"}
+        assert (await read_all(log))[-4:] == ["t17", "p18", "t19", "t20"]
+    await log.aclose()
+    server.stop()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_priority_that_somebody_removed_reads_as_a_fault(nats_server: NatsServer) -> None:
+    log = await fresh_log(nats_server)
+    await log.open(S, E1)
+    await log.append(batch(1, priority=[2], trace=[1, 3], through=3))
+    client = await nats.connect(nats_server.url)
+    stream = log._engine.stream  # pyright: ignore[reportPrivateUsage] - to harm it
+    await client.jetstream().purge_stream(stream, subject=f"{stream}.s.*.*.p.>")
+    await client.close()
+    assert await read_all(log) == ["t1", "gap 2-2 log_loss", "t3"]
+    await log.aclose()
