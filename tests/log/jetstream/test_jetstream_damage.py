@@ -10,7 +10,7 @@ import pytest
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.jetstream import JetStreamLog
-from compass_agent.log.jetstream.faults import DamagedError
+from compass_agent.log.jetstream.faults import ConflictError, DamagedError
 from compass_agent.log.retention import Retention
 from nats_logs import fresh_stream
 from writing_logs import E1, E2, batch, read_all
@@ -135,4 +135,28 @@ async def test_a_session_that_cannot_be_read_is_listed_as_such_and_can_be_remove
         assert caught.value.code is ErrorCode.NOT_FOUND
         await log.open("bad", E2)
         assert await read_all(log, session="bad") == []
+    await log.aclose()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_writer_for_whom_others_are_always_quicker_gives_up(
+    nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = JetStreamLog([nats_server.url], await fresh_stream(nats_server))
+    await log.open("good", E1)
+    engine = log._store.engine  # pyright: ignore[reportPrivateUsage] - where others are quicker
+    monkeypatch.setattr("compass_agent.log.jetstream.writer._PAUSE_S", 0.0)
+
+    async def late(*_arguments: object) -> int:
+        raise ConflictError(ErrorCode.CONFLICT, "wrong last sequence")
+
+    monkeypatch.setattr(engine, "publish", late)
+    with anyio.fail_after(10):
+        for asked in (
+            lambda: log.append(batch(1, trace=[1], through=1, session="good")),
+            lambda: log.open("good", E2),
+        ):
+            with pytest.raises(OperationError) as caught:
+                await asked()
+            assert caught.value.code is ErrorCode.UNAVAILABLE
     await log.aclose()

@@ -9,10 +9,11 @@ import nats
 import pytest
 
 from compass_agent.log.jetstream import JetStreamLog
+from compass_agent.log.jetstream.faults import DamagedError
 from compass_agent.log.retention import Retention
 from nats_logs import fresh_log, fresh_stream
 from nats_servers import NatsServer
-from writing_logs import E1, S, batch, failed, read_all, text
+from writing_logs import E1, E2, S, batch, failed, read_all, text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,3 +87,33 @@ async def test_priority_that_somebody_removed_reads_as_a_fault(nats_server: Nats
     await client.close()
     assert await read_all(log) == ["t1", "gap 2-2 log_loss", "t3"]
     await log.aclose()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_session_whose_newest_message_is_lost_is_not_taken_for_none(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path)
+    server.start()
+    stream = await fresh_stream(server, {"storage": "file"})
+    log = JetStreamLog([server.url], stream)
+    await log.open(S, E1)
+    await log.append(batch(1, priority={1: failed("FIRST")}, through=1))
+    await log.append(batch(2, priority={2: failed("NEWEST")}, through=2, prev_priority=1))
+    await log.open("other", E1)
+    await log.aclose()
+    server.stop()
+    flip(tmp_path, b"NEWEST")
+    server.start()
+    log = JetStreamLog([server.url], stream)
+    with anyio.fail_after(20):
+        listed = {one.session: one.last_error for one in await log.sessions()}
+        assert [*listed] == ["other", S]
+        assert "cannot be read" in str(listed[S])
+        with pytest.raises(DamagedError, match="refused"):
+            await read_all(log)
+        with pytest.raises(DamagedError, match="refused"):
+            await log.open(S, E2)
+        await log.delete(S)
+        await log.open(S, E2)
+        assert await read_all(log) == []
+    await log.aclose()
+    server.stop()

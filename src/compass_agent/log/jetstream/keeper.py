@@ -23,7 +23,7 @@ from compass_agent.log.jetstream.faults import DamagedError
 from compass_agent.log.jetstream.heads import SessionState
 from compass_agent.log.jetstream.losses import unreadable
 from compass_agent.log.jetstream.pages import trace_sizes
-from compass_agent.log.jetstream.records import BLOCK
+from compass_agent.log.jetstream.records import BLOCK, encode_sheet
 from compass_agent.log.retention import (
     KeptSession,
     Pruned,
@@ -242,14 +242,26 @@ class Keeper:
         except DamagedError:
             if over_ms is not None:
                 raise
-            # Somebody wants it to go, whatever it is: there is nothing to go by.
-            await self._store.engine.purge(self._store.subjects.session(session), 0)
-            self._store.session(session).forget()
+            await self._remove_unread(session)
             return True
         cached = self._store.session(session)
         below = cached.known.pos + 1 if cached.known else 0
         await self._store.engine.purge(self._store.subjects.session(session), below)
         return True
+
+    async def _remove_unread(self, session: str) -> None:
+        """Remove what cannot be read, since somebody wants it to go, whatever it is.
+
+        That it is gone stays written: a message that the engine lost cannot be purged either.
+        """
+        engine, subjects = self._store.engine, self._store.subjects
+        everything = subjects.session(session)
+        last = await engine.last(everything)
+        prev = last.pos if last else 0
+        sheet = encode_sheet(prev, self._store.now_ms(), SessionState(gone=True))
+        pos = await engine.publish(subjects.sheet(session), sheet, (everything, prev))
+        await engine.purge(everything, pos)
+        self._store.session(session).forget()
 
     async def _removed(self, over: KeptSession) -> bool:
         try:

@@ -155,8 +155,9 @@ class Store:
         for session in sessions:
             try:
                 state = joined(session, sheets.get(session), last.get(session))
-                if state is None and (found is None or session in last):
-                    # Something was written or removed while the engine put the answer together.
+                if state is None:
+                    # Something was written or removed while the engine put the answer together; or
+                    # the engine lost what was written last.
                     state = (await self._read_state(session)).state
             except DamagedError as error:
                 self.tell(error)
@@ -173,29 +174,39 @@ class Store:
             _logger.warning("%s", error.reason)
 
     async def _read_state(self, session: str) -> Snapshot:
-        before: list[tuple[int, int]] = []
+        before: list[tuple[int, str]] = []
         while True:
             last = await self.engine.last(self.subjects.session(session))
-            if last is None:
-                return Snapshot(0, None)
-            message = decoded(session, last)
-            if message.epoch is None:
-                return _snapshot(message, message.state)
-            sheet = await self.engine.last(self.subjects.sheet(session))
-            if sheet is not None:
-                older = decoded(session, sheet)
-                if sheet.pos > last.pos:
-                    return _snapshot(older, older.state)
-                if older.state.find(message.epoch) is not None:
-                    return _snapshot(message, follow(older.state, message))
-            # It was deleted between the two, or it is like that.
-            before.append((last.pos, sheet.pos if sheet else 0))
+            known = await self._behind_last(session, last)
+            if isinstance(known, Snapshot):
+                return known
+            before.append((last.pos if last else 0, known))
             if before.count(before[-1]) >= _SURE:
-                what = "they are of an epoch that" if sheet else "of its epochs"
-                raise DamagedError(session, f"there are frames, but {what} nothing is known")
+                raise DamagedError(session, known)
             if len(before) >= _LAG_TRIES:
                 raise EngineError(ErrorCode.UNAVAILABLE, f"the session {session} is not at rest")
             await anyio.sleep(_LAG_S)
+
+    async def _behind_last(self, session: str, last: Stored | None) -> Snapshot | str:
+        """Return what is known behind the last message; or why nothing is, if it stays like that.
+
+        What is written or deleted between two questions looks like that as well.
+        """
+        if last is None:
+            there = await self.engine.subjects(self.subjects.session(session))
+            return "the engine lost what was written last" if there else Snapshot(0, None)
+        message = decoded(session, last)
+        if message.epoch is None:
+            return _snapshot(message, message.state)
+        sheet = await self.engine.last(self.subjects.sheet(session))
+        if sheet is None:
+            return "there are frames, but of their epochs nothing is known"
+        older = decoded(session, sheet)
+        if sheet.pos > last.pos:
+            return _snapshot(older, older.state)
+        if older.state.find(message.epoch) is None:
+            return "there are frames of an epoch of which nothing is known"
+        return _snapshot(message, follow(older.state, message))
 
     async def put_sheet(self, cached: CachedSession, state: SessionState) -> None:
         """Store what is known of all epochs; the lock is held.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.log.jetstream.faults import ConflictError, FullError
+from compass_agent.log.jetstream.faults import ConflictError, EngineError, FullError
 from compass_agent.log.jetstream.heads import KeptEpoch, SessionState
 from compass_agent.log.jetstream.pages import within
 from compass_agent.log.jetstream.steps import sealed_by, step
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from compass_agent.wire import Answer, Batch, SessionMeta
 
 _AT_ONCE = 64
+_TURNS, _TURNS_AT_ONCE, _PAUSE_S = 100, 4, 0.02
 
 
 class Writer:
@@ -53,6 +54,7 @@ class Writer:
         cached = self._store.session(batch.session)
         begun = looked = False
         fresh: Batch | None = None
+        turns = _Turns()
         async with cached.lock:
             while True:
                 looked = looked or cached.known is None
@@ -72,8 +74,9 @@ class Writer:
                     return _answered(now)
                 if not await self._stored(cached, state, kept, now):
                     looked, fresh = False, None
+                    await turns.lost()
                     continue
-                begun = True
+                begun, turns = True, _Turns()
                 if not now.priority:
                     batch = _without(batch, {seq for seq, _ in now.frames})
                 if now.answer is not None:
@@ -145,7 +148,7 @@ class Writer:
         """
         cached = self._store.session(session)
         async with cached.lock:
-            looked = False
+            looked, turns = False, _Turns()
             while True:
                 looked = looked or cached.known is None
                 state = await self._state(cached)
@@ -160,6 +163,7 @@ class Writer:
                     await self._store.put_sheet(cached, replace(after, loose=None))
                 except ConflictError:
                     looked = False
+                    await turns.lost()
                     continue
                 return after
 
@@ -223,6 +227,25 @@ class Writer:
         # As it stands before: whose epochs these are decides whether they are written down first.
         before = SessionState(state.epochs, state.arrivals, size, loose=state.loose)
         await self._store.put_record(cached, before, after, fresh, lane)
+
+
+class _Turns:
+    """Counts how often others were quicker: it does not go on for ever, nor without a pause."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    async def lost(self) -> None:
+        """Begin anew, after a pause when that happened before.
+
+        Raises:
+            EngineError: `unavailable`: it happened too often.
+        """
+        self._count += 1
+        if self._count > _TURNS:
+            raise EngineError(ErrorCode.UNAVAILABLE, "others write to the session all the time")
+        if self._count > _TURNS_AT_ONCE:
+            await anyio.sleep(_PAUSE_S)
 
 
 def _without(batch: Batch, stored: set[int]) -> Batch:
