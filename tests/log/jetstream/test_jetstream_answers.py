@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from nats_logs import fresh_log
+from nats_servers import NatsServer
 from writing_logs import E1, S, batch, read_all
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from compass_agent.log.jetstream import JetStreamLog
     from compass_agent.wire import Batch
-    from nats_servers import NatsServer
 
 ACROSS = batch(1, trace=range(4000, 4200), through=4199)
 MANY = batch(1, trace=range(1, 400), through=399)
@@ -80,3 +85,30 @@ async def test_trace_that_came_too_late_is_counted_although_more_of_it_is_stored
     assert answer.late_trace == 2
     assert (await read_all(log))[:2] == ["gap 1-2 dropped", "t3"]
     await log.aclose()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_one_message_is_not_waited_for_as_long_as_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("compass_agent.log.jetstream.engine._ONE_MESSAGE_S", 0.1)
+    server = NatsServer(tmp_path)
+    server.start()
+    log = await fresh_log(server)
+    await log.open(S, E1)
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        for _ in ("stored", "looked up"):
+            with anyio.fail_after(3), pytest.raises(OperationError, match="reached"):
+                await log.append(batch(1, trace=[1], through=1))
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+    with anyio.fail_after(5):
+        while True:
+            try:
+                assert (await log.append(batch(1, trace=[1], through=1))).through == 1
+            except OperationError:
+                continue
+            break
+    await log.aclose()
+    server.stop()

@@ -45,6 +45,12 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 5.0
 """How long one request may take: about as long as a cluster needs after it lost its leader."""
 
+_ONE_MESSAGE_S = 2.0
+"""How long storing or looking up one message may take. It is short, since a request that came while
+nobody led the stream is never answered: only the next one is."""
+
+_OF_ONE_MESSAGE = ("$JS.API.STREAM.MSG.GET.", "$JS.API.DIRECT.GET.")
+
 _CONNECT_S = 2.0
 _CLOSE_S = 1.0
 _PAGE_BYTES = 1 << 20
@@ -277,10 +283,12 @@ class Engine:
         if len(payload) >= client.max_payload:
             raise EngineError(ErrorCode.UNSUPPORTED_INPUT, "a frame is too large for the engine")
         asked = Asked(subject, anyio.CancelScope())
+        one = headers is not None or subject.startswith(_OF_ONE_MESSAGE)
+        timeout = _ONE_MESSAGE_S if one else _TIMEOUT_S
         self._waiting.asked.add(asked)
         with asked.scope:
             try:
-                answer = await client.request(subject, payload, _TIMEOUT_S, headers=headers)
+                answer = await client.request(subject, payload, timeout, headers=headers)
             except nats.errors.NoRespondersError as error:
                 raise no_stream(self.stream) from error
             except (nats.errors.Error, OSError) as error:
