@@ -43,24 +43,24 @@ async def junk_as_last(client: Client, root: str) -> None:
 
 
 async def sheet_of_a_later_version(client: Client, root: str) -> None:
-    message = await client.jetstream().get_last_msg(root, f"{root}.s.bad.h")
+    message = await client.jetstream().get_last_msg(root, f"{root}.s.bad.h")  # pyright: ignore[reportUnknownMemberType] - of options that are not used
     await put(client, f"{root}.s.bad.h", b"\x02" + (message.data or b"")[1:])
 
 
 async def record_cut_short(client: Client, root: str) -> None:
     subject = f"{root}.s.bad.{E1}.t.0"
-    message = await client.jetstream().get_last_msg(root, subject)
+    message = await client.jetstream().get_last_msg(root, subject)  # pyright: ignore[reportUnknownMemberType] - of options that are not used
     await put(client, subject, (message.data or b"")[:-20])
 
 
 async def record_of_an_unknown_epoch(client: Client, root: str) -> None:
-    message = await client.jetstream().get_last_msg(root, f"{root}.s.good.{E1}.t.0")
+    message = await client.jetstream().get_last_msg(root, f"{root}.s.good.{E1}.t.0")  # pyright: ignore[reportUnknownMemberType] - of options that are not used
     data = (message.data or b"").replace(E1.encode(), E2.encode())
     await put(client, f"{root}.s.bad.{E2}.t.0", data)
 
 
 async def no_sheet(client: Client, root: str) -> None:
-    await client.jetstream().purge_stream(root, subject=f"{root}.s.bad.h")
+    await client.jetstream().purge_stream(root, subject=f"{root}.s.bad.h")  # pyright: ignore[reportUnknownMemberType] - of options that are not used
 
 
 async def no_session_at_all(client: Client, root: str) -> None:
@@ -88,7 +88,7 @@ async def harmed(server: NatsServer, harm: Harm) -> JetStreamLog:
         await before.open(session, E1)
         await before.append(batch(1, priority=[1], trace=[2, 3], through=3, session=session))
     await before.aclose()
-    client = await nats.connect(server.url)
+    client = await nats.connect(server.url)  # pyright: ignore[reportUnknownMemberType] - of options that are not used
     await harm(client, stream)
     await client.close()
     return JetStreamLog([server.url], stream)

@@ -81,9 +81,9 @@ async def test_priority_that_somebody_removed_reads_as_a_fault(nats_server: Nats
     log = await fresh_log(nats_server)
     await log.open(S, E1)
     await log.append(batch(1, priority=[2], trace=[1, 3], through=3))
-    client = await nats.connect(nats_server.url)
+    client = await nats.connect(nats_server.url)  # pyright: ignore[reportUnknownMemberType] - of options that are not used
     stream = log._engine.stream  # pyright: ignore[reportPrivateUsage] - to harm it
-    await client.jetstream().purge_stream(stream, subject=f"{stream}.s.*.*.p.>")
+    await client.jetstream().purge_stream(stream, subject=f"{stream}.s.*.*.p.>")  # pyright: ignore[reportUnknownMemberType] - of options that are not used
     await client.close()
     assert await read_all(log) == ["t1", "gap 2-2 log_loss", "t3"]
     await log.aclose()
