@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
@@ -80,6 +80,30 @@ async def test_a_writer_that_may_write_its_session_is_denied_another_at_once(own
     assert caught.value.code is ErrorCode.PERMISSION_DENIED
     for log in (owner, writer, stranger):
         await log.aclose()
+
+
+async def test_a_writer_that_may_not_read_is_not_told_late_of_what_it_stored(
+    owned: Owned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await owned.init()
+    many = batch(1, trace=range(1, 400), through=399, session="mine")
+    log = open_log(owned.mine)
+    await log.open("mine", E1)
+    publish, left = Engine.publish, [None]
+
+    async def publishing(engine: Engine, *arguments: Any) -> int:
+        if not left:
+            monkeypatch.setattr(Engine, "publish", publish)
+            raise OperationError(ErrorCode.UNAVAILABLE)
+        left.pop()
+        return await publish(engine, *arguments)
+
+    monkeypatch.setattr(Engine, "publish", publishing)
+    with pytest.raises(OperationError, match="reached"):
+        await log.append(many)
+    answer = await log.append(many)
+    assert (answer.late_trace, answer.through) == (0, 399)
+    await log.aclose()
 
 
 @pytest.mark.requirement("G-NATS-5")

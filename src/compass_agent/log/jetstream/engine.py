@@ -165,6 +165,15 @@ class Engine:
             if not some or len(found) >= answer.get("total", 0):
                 return found
 
+    async def holds(self, subject: str) -> bool:
+        """Tell whether messages match, also when none can be read; False: the user may not ask."""
+        try:
+            return bool(await self.subjects(subject))
+        except EngineError as error:
+            if error.code is ErrorCode.PERMISSION_DENIED:
+                return False
+            raise
+
     async def bytes(self) -> int:
         """Return how large the stream is."""
         answer = await self.api(f"STREAM.INFO.{self.stream}")

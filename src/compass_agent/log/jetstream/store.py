@@ -193,7 +193,7 @@ class Store:
         What is written or deleted between two questions looks like that as well.
         """
         if last is None:
-            there = await self.engine.subjects(self.subjects.session(session))
+            there = await self.engine.holds(self.subjects.session(session))
             return "the engine lost what was written last" if there else Snapshot(0, None)
         message = decoded(session, last)
         if message.epoch is None:

@@ -93,7 +93,13 @@ class Writer:
         if answered or not trace or trace[0][0] > head.through:
             return batch
         last = min(trace[-1][0], head.through)
-        there = await within(self._store, cached, head.epoch, trace[0][0], last)
+        try:
+            there = await within(self._store, cached, head.epoch, trace[0][0], last)
+        except OperationError as error:
+            if error.code is not ErrorCode.PERMISSION_DENIED:
+                raise
+            # A user that may not read. Its trace goes up in order, so that is what is there.
+            there = {seq for seq, _ in trace if seq <= kept.top}
         return _without(batch, {seq for seq in there if seq <= last})
 
     async def renew(self, epochs: Sequence[tuple[str, str]], until_ms: int) -> None:
