@@ -104,8 +104,8 @@ export class BoardPage {
 
   /** @param {any} row */
   #row(row) {
-    const title = plain(row.title || row.sessionId);
-    const link = h("a", { href: new URL(`s/${encodeURIComponent(row.sessionId)}`, BASE).href }, title);
+    const title = plain(row.title?.trim() || row.sessionId);
+    const link = h("a", { class: "line", href: new URL(`s/${encodeURIComponent(row.sessionId)}`, BASE).href }, title);
     const when = h("span", { title: local(row.updatedMs) });
     return h("tr", { "data-session": row.sessionId, "data-state": stateOf(row.state).key },
       h("td", {}, badge(row.state)),

@@ -16,7 +16,7 @@ const app = /** @type {HTMLElement} */ (document.getElementById("app"));
 async function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1)).get("t");
   if (given === null) return false;
-  history.replaceState(null, "", location.pathname + location.hash.replace(/[#&]t=[^&]*/, ""));
+  history.replaceState(null, "", location.pathname + location.hash.replace(/\bt=[^&]*&|.t=[^&]*$/, ""));
   const refused = token() !== "" && token() !== given && (await ask("v1/info", given).then(() => false, () => true));
   if (!refused) keepToken(given);
   return refused;

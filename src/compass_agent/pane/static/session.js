@@ -220,7 +220,7 @@ export class SessionPage {
     if (own) {
       if (!own.checkVisibility()) this.#toolbar.clear();
       this.#trace.goTo(own);
-    } else this.frame.tell(this.#model.prev ? "That lies further back than this page reaches." : "That is not kept any more.");
+    } else this.frame.tell(this.#model.prev ? "That lies further back than this page reaches." : "That is not kept any more, or not there yet.");
   }
 
   /** @param {string} format */

@@ -28,8 +28,9 @@ export class Trace {
   #shown = 0;
   #planned = false;
   #top = 0;
-  /** How far down it could be scrolled. */
-  #most = 0;
+  /** How high all of it was, and how much of it could be seen. */
+  #whole = 0;
+  #seen = 0;
   #held = false;
 
   /**
@@ -185,17 +186,18 @@ export class Trace {
   #note() {
     const { scrollTop, scrollHeight, clientHeight } = this.scroller;
     this.#top = scrollTop;
-    this.#most = scrollHeight - clientHeight;
+    this.#whole = scrollHeight;
+    this.#seen = clientHeight;
   }
 
   #onScroll() {
     const { scrollTop, scrollHeight, clientHeight } = this.scroller;
-    const most = scrollHeight - clientHeight;
-    const atEnd = most - scrollTop <= NEAR;
+    const atEnd = scrollHeight - clientHeight - scrollTop <= NEAR;
     if (this.following) {
       if (atEnd) return;
-      // Rows that get their true height move it up by what the whole shrinks at most: no wish to stay.
-      if (this.#top - scrollTop <= Math.max(0, this.#most - most) + 1) return this.#pin();
+      // Rows that get their true height move it up by what the whole shrinks at most, a banner that goes by
+      // what can be seen more: no wish to stay.
+      if (this.#top - scrollTop <= Math.max(0, this.#whole - scrollHeight) + Math.max(0, clientHeight - this.#seen) + 1) return this.#pin();
       this.pause();
     } else if (atEnd && scrollTop > this.#top) return this.follow();
     this.#note();
