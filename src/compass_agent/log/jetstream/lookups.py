@@ -11,8 +11,8 @@ from compass_agent.log.jetstream.faults import DamagedError
 from compass_agent.log.jetstream.records import Message, decode, follow
 
 if TYPE_CHECKING:
-    from compass_agent.log.jetstream.engine import Stored
     from compass_agent.log.jetstream.heads import SessionState
+    from compass_agent.log.jetstream.waiting import Stored
 
 
 def decoded(session: str, stored: Stored) -> Message:
