@@ -167,18 +167,25 @@ def test_bad_usage_exits_2(arguments: list[str], capsys: pytest.CaptureFixture[s
     assert "usage: compass" in err
 
 
-@pytest.mark.parametrize("arguments", [["tail", "a/b"], ["tail", "s", "--log", "nonsense:x"]])
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["tail", "a/b"], ["compass: ", ""]),
+        (["tail", "s", "--log", "nonsense:x"], ["compass: --log nonsense:x: no such log; "]),
+    ],
+)
 def test_bad_input_exits_65(
-    arguments: list[str], log_url: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], told: list[str], log_url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     del log_url
     assert main(arguments) == 65
-    assert len(capsys.readouterr().err.splitlines()) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert [line[: len(begin)] for line, begin in zip(lines, told, strict=True)] == told
 
 
-def _raise(error: BaseException) -> Callable[[str | None], None]:
-    def open_log(url: str | None) -> None:
-        del url
+def _raise(error: BaseException) -> Callable[..., None]:
+    def open_log(url: str | None, *, one_loop: bool = False) -> None:
+        del url, one_loop
         raise error
 
     return open_log

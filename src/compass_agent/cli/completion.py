@@ -225,6 +225,6 @@ def _sessions(before: list[str]) -> Iterator[tuple[str, str]]:
             cause = f": {row.cause.title}" if row.cause is not None else ""
             told = f"{state_word(row.summary.state)}{cause} {row.summary.title}"
             yield one_line(row.summary.session), one_line(told).strip()
-    except OperationError:
+    except (CommandError, OperationError):
         return
     yield "@last", "the session that was updated last"
