@@ -99,6 +99,7 @@ def test_the_command_publishes_to_a_hub(folder: Path) -> None:
     assert any("hello" in line for line in lines_in(log, "s1"))
 
 
+@pytest.mark.slow
 def test_a_recording_is_replayed_into_a_hub(folder: Path) -> None:
     log = f"sqlite:{folder / 'hub.db'}"
     with serving("--log", log) as (process, (url,)):
@@ -162,7 +163,7 @@ def test_a_second_hub_at_the_same_place_is_refused(folder: Path) -> None:
         assert process.poll() is None
 
 
-@pytest.mark.parametrize("option", ["--listen", "--http"])
+@pytest.mark.parametrize("option", ["--listen", pytest.param("--http", marks=pytest.mark.slow)])
 def test_a_taken_port_is_told_as_such(folder: Path, option: str) -> None:
     (folder / "token").write_text(TOKEN, "ascii")
     with socket.create_server(("127.0.0.1", 0)) as taken:

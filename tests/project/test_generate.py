@@ -95,6 +95,7 @@ def test_a_stale_tree_is_noticed_and_told_and_not_touched(
     assert {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_generating_mends_a_stale_tree(tree: Path) -> None:
     before = {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
     edit_by_hand(tree)

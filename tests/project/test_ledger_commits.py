@@ -8,6 +8,9 @@ import pytest
 
 from ledgers import Repo, ledger, make_repo, note, record, row
 
+# Each makes a history with git; `make ledger` holds the real one to the same rules.
+pytestmark = pytest.mark.slow
+
 FIVE = row(5, link="five.md")
 SIX = row(6, link="six.md")
 SPELLING = 'Spell it\n\nLedger-impact: none (spelling of "among")'

@@ -8,6 +8,9 @@ import pytest
 
 from ledgers import ROOT, Repo, ledger, make_repo, note, record, row
 
+# Each makes a history with git; `make ledger` holds the real one to the same rules.
+pytestmark = pytest.mark.slow
+
 NEWER = "Superseded by DL-2 (A, 2026-03-04)"
 OTHER = "Superseded by DL-1 (A, 2026-03-04)"
 FIVE = row(5, link="five.md")
