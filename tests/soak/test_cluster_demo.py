@@ -25,7 +25,7 @@ _BUILD = FrameBuilder(lambda: 0)
 def test_a_leader_and_a_hub_that_die_lose_nothing() -> None:
     stamp = f"{sys.prefix}/dev.stamp"  # not to be made anew: it is what runs here
     shown = subprocess.run(
-        ["make", "demo-cluster", f"VENV={sys.prefix}", "-o", stamp],
+        ["make", "--no-print-directory", "demo-cluster", f"VENV={sys.prefix}", "-o", stamp],
         cwd=ROOT,
         env={**os.environ, "COMPASS_TEST_CLUSTER_KILLS": "1"},
         capture_output=True,
