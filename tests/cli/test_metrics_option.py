@@ -90,7 +90,9 @@ def test_serve_exports_what_its_hub_took() -> None:
     assert values_in(printed)["compass.hub.batches"][0] >= 1
 
 
-@pytest.mark.parametrize("command", ["run --metrics -- true", "serve --metrics"])
+@pytest.mark.parametrize(
+    "command", ["run --metrics -- true", pytest.param("serve --metrics", marks=pytest.mark.slow)]
+)
 def test_a_collector_that_never_answers_does_not_hold_up_the_end(command: str) -> None:
     with (
         short_folder() as folder,

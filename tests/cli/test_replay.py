@@ -97,6 +97,7 @@ def test_a_line_of_5_mb_and_a_lone_surrogate_are_taken(tmp_path: Path, url: str)
     assert "text 0 still here" in lines
 
 
+@pytest.mark.slow
 def test_more_frames_than_the_lane_holds_all_arrive(tmp_path: Path, url: str) -> None:
     count = 20_000
     lines = replayed(tmp_path, url, START + b"\n" + (TEXT + b"\n") * count)

@@ -171,7 +171,9 @@ def wait_for_the_session(unix: str) -> None:
 
 
 @pytest.mark.requirement("G-HTTP-4")
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "by", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)]
+)
 def test_a_signal_ends_open_streams_then_the_server(folder: Path, by: signal.Signals) -> None:
     with serving_http(folder) as web, open_session("s1", log=web.log) as session:
         session.feed(message_start())
@@ -190,6 +192,7 @@ def test_a_signal_ends_open_streams_then_the_server(folder: Path, by: signal.Sig
     assert not (folder / "compass" / "http.sock").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("G-HTTP-1")
 def test_a_client_cut_at_random_points_over_a_real_socket_reads_every_frame_once(
     folder: Path,

@@ -169,6 +169,7 @@ def test_a_notice_leaves_the_countdown_and_work_ends_it(
     assert "lets try again" not in terminal.text.rpartition("WORKING")[2]
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("G-TERM-2")
 def test_a_hub_that_breaks_within_a_message_is_told_on_a_line_of_its_own(hub_log: str) -> None:
     with ExitStack() as stack:

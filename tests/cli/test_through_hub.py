@@ -70,7 +70,8 @@ def ended(*command: str) -> tuple[int, str, str]:
 
 
 @pytest.mark.requirement("G-HUB-8")
-@pytest.mark.parametrize("by", ["unix", pytest.param("grpc", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["unix", "grpc"])
 def test_tail_and_sessions_through_a_hub_are_those_at_its_log(
     folder: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
@@ -91,8 +92,7 @@ def test_tail_and_sessions_through_a_hub_are_those_at_its_log(
             assert f"does not take the token in {folder}/other" in refused.stderr
             monkeypatch.setenv("COMPASS_TOKEN_FILE", str(folder / "token"))
         failed_session(url)
-        # The hub gives the same by both ways; the whole list takes its time.
-        for command in COMMANDS if by == "grpc" else COMMANDS[::3]:
+        for command in COMMANDS:
             assert ended(*command, "--log", url) == ended(*command, "--log", log)
         shown = compass("tail", "fix-1", "--json", "--log", url)
         assert shown.returncode == 75

@@ -143,6 +143,7 @@ def check_tail_kills(kills: int, *, agent_through_hub: bool) -> None:
     print(f"{kills} kills: {len(frames)} frames, {told.missing} in gaps, {len(away)} changes")
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("G-CLIENT-2", "G-HUB-1")
 def test_a_tail_whose_hub_is_killed_twice_is_told_everything_once() -> None:
     check_tail_kills(FEW, agent_through_hub=False)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.requirement("G-NATS-1")
-@pytest.mark.parametrize("one_loop", [False, True])
+@pytest.mark.parametrize("one_loop", [False, pytest.param(True, marks=pytest.mark.slow)])
 async def test_the_log_on_jetstream_keeps_every_promise_of_a_log(
     nats_server: NatsServer, *, one_loop: bool
 ) -> None:
