@@ -8,18 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
+from broken_logs import raises
 from compass_agent.cli import main
 from compass_agent.errors import ErrorCode, OperationError, format_operation_error
 from compass_agent.errors.codes import TABLE
-
-
-def raises(error: BaseException) -> Callable[..., None]:
-    def open_log(url: str | None, *, one_loop: bool = False) -> None:
-        del url, one_loop
-        raise error
-
-    return open_log
-
 
 Fail = Callable[[BaseException], None]
 

@@ -9,6 +9,7 @@ import anyio
 import pytest
 from google.protobuf.json_format import Parse
 
+from broken_logs import raises
 from compass.v1.compass_pb2 import AgentSessionFrame
 from compass_agent.cli import main
 from compass_agent.cli.exits import session_exit
@@ -183,14 +184,6 @@ def test_bad_input_exits_65(
     assert [line[: len(begin)] for line, begin in zip(lines, told, strict=True)] == told
 
 
-def _raise(error: BaseException) -> Callable[..., None]:
-    def open_log(url: str | None, *, one_loop: bool = False) -> None:
-        del url, one_loop
-        raise error
-
-    return open_log
-
-
 @pytest.mark.parametrize(
     ("error", "status"),
     [
@@ -210,7 +203,7 @@ def test_whatever_goes_wrong_has_its_status_and_no_traceback(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr("compass_agent.log.open_log", _raise(error))
+    monkeypatch.setattr("compass_agent.log.open_log", raises(error))
     monkeypatch.setattr("compass_agent.cli.exits._forget_stdout", lambda: None)
     assert main(["tail", "s"]) == status
     err = capsys.readouterr().err
