@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from loops import ASYNCIO
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -49,9 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["COMPASS_TEST_RECORDINGS"] = folder
 
 
-@pytest.fixture(
-    params=[pytest.param(("asyncio", {"debug": True}), id="asyncio"), pytest.param("trio")]
-)
+@pytest.fixture(params=[pytest.param(ASYNCIO, id="asyncio"), pytest.param("trio")])
 def anyio_backend(request: pytest.FixtureRequest) -> object:
     """Run each async test on both event loops."""
     return request.param

@@ -21,6 +21,7 @@ from compass_agent import Session, open_session
 from full_reader import LARGER_THAN_A_SOCKETS_BUFFER, full_reader
 from hubs import following, serving, short_folder
 from inner_events import assistant_end, delta, message_start
+from loops import ASYNCIO
 from recordings import DATA
 from stored import lines_in
 
@@ -37,7 +38,7 @@ PATIENCE_S = 20
 @pytest.fixture
 def anyio_backend() -> object:
     """Run each async test on asyncio, as gRPC does."""
-    return ("asyncio", {"debug": True})
+    return ASYNCIO
 
 
 @pytest.fixture

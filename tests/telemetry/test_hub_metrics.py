@@ -15,6 +15,7 @@ from compass_agent.runtime.web import running_http
 from compass_agent.transport.counts import BatchCounts
 from compass_agent.wire import Answer, SessionMeta
 from hubs import published, publishing, short_folder, subscribed
+from loops import ASYNCIO
 from writing_logs import E1, S, batch, state
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def anyio_backend() -> object:
     """Run each async test on asyncio, as gRPC does."""
-    return ("asyncio", {"debug": True})
+    return ASYNCIO
 
 
 @pytest.fixture

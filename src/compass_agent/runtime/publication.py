@@ -18,6 +18,7 @@ from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.extras import require_extra_of
 from compass_agent.publish import Pump
 from compass_agent.runtime.journals import deliver_journals, new_journal
+from compass_agent.runtime.late_calls import expect_late_calls
 from compass_agent.runtime.shared_log import RENEW_EVERY_S, shared_log
 from compass_agent.sink.records import JournalHead
 
@@ -57,6 +58,12 @@ _FIRST_DELAY_S = 0.05
 _DRAINING = 0.8
 
 
+def _begin() -> anyio.Event:
+    """Return what a session of this loop is closed by."""
+    expect_late_calls()
+    return anyio.Event()
+
+
 class Publication:
     """Opens the session's epoch in a log and pumps its frames there until it is closed.
 
@@ -94,7 +101,7 @@ class Publication:
         """Begin to publish. Takes about a millisecond when the thread has to be started."""
         self._portal = _threads.__enter__()
         _portals.add(self._portal)
-        self._closing = self._portal.call(anyio.Event)
+        self._closing = self._portal.call(_begin)
         self._served = self._portal.start_task_soon(self._serve, self._closing)
 
     def close(self, timeout: float) -> None:

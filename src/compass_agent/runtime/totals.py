@@ -9,6 +9,7 @@ from __future__ import annotations
 __all__ = ("HUBS", "SESSIONS", "HubTotals", "SessionTotals")
 
 import os
+import sys
 import threading
 from collections import Counter, deque
 from contextlib import contextmanager
@@ -62,9 +63,11 @@ class SessionTotals:
         """Count `sink` in, from its first frame on. Never waits."""
         counts = sink.counts
 
-        def gone(_: ref[FrameSink]) -> None:
-            self._gone.append(counts)
-            self._fold_if_free()
+        def gone(_: ref[FrameSink], is_over: Callable[[], bool] = sys.is_finalizing) -> None:
+            # What a process forgets as it ends may need what is forgotten already.
+            if not is_over():
+                self._gone.append(counts)
+                self._fold_if_free()
 
         self._followed[counts] = ref(sink, gone)
         self._fold_if_free()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hubs import short_folder
+from loops import ASYNCIO
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def anyio_backend() -> object:
     """Run each async test on asyncio."""
-    return ("asyncio", {"debug": True})
+    return ASYNCIO
 
 
 @pytest.fixture

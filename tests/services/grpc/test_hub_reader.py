@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -30,8 +30,6 @@ from writing_logs import E1, E2, Clock, S, batch, end, failed, state, told
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
     from pathlib import Path
-
-    from anyio.abc import ByteStream
 
     from compass_agent.wire import Batch, Item, Page
 
@@ -92,34 +90,43 @@ async def test_a_hub_reads_as_its_log(place: Path, after: Cursor | None, page_fr
     assert pages[-1].cursor == near[-1].cursor
 
 
-async def late_to_hear(near: ByteStream, far: Path, late_s: float) -> None:
-    """Join a caller to the hub at `far`, as late as a busy machine does."""
-    async with near, await anyio.connect_unix(far) as hub, anyio.create_task_group() as tasks:
-        with anyio.move_on_after(late_s):
-            await anyio.Event().wait()
+class LateToHear:
+    """Joins callers to the hub at `far`, as late as a busy machine does."""
 
-        async def carry(source: ByteStream, to: ByteStream) -> None:
-            with suppress(anyio.EndOfStream, anyio.BrokenResourceError):
-                while True:
-                    await to.send(await source.receive())
+    def __init__(self, far: Path, late_s: float) -> None:
+        self._far = far
+        self._late_s = late_s
+
+    async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Take one caller."""
+        with anyio.move_on_after(self._late_s):
+            await anyio.Event().wait()
+        far_reader, far_writer = await asyncio.open_unix_connection(self._far)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._carry, reader, far_writer)
+            await self._carry(far_reader, writer)
             tasks.cancel_scope.cancel()
 
-        tasks.start_soon(carry, near, hub)
-        await carry(hub, near)
+    @staticmethod
+    async def _carry(source: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
+        # Either end may be gone first.
+        with suppress(ConnectionError):
+            while data := await source.read(65_536):
+                to.write(data)
+        to.close()
 
 
 @pytest.mark.requirement("G-HUB-8")
 async def test_a_hub_that_is_slow_to_take_the_call_is_waited_for(place: Path) -> None:
     log = MemoryLog()
     await stored(log, *TWO_EPOCHS)
-    slow = place.with_name("slow.sock")
-    listener = await anyio.create_unix_listener(slow)
-    async with running_hub(log, unix=place), listener, anyio.create_task_group() as tasks:
-        take = partial(late_to_hear, far=place, late_s=0.5)
-        tasks.start_soon(listener.serve, take)
-        async with reading(slow) as (reader, _):
-            assert len(await reader.sessions()) == 1
-        tasks.cancel_scope.cancel()
+    slow, late = place.with_name("slow.sock"), LateToHear(place, 0.5)
+    async with (
+        running_hub(log, unix=place),
+        await asyncio.start_unix_server(late.take, slow),
+        reading(slow) as (reader, _),
+    ):
+        assert len(await reader.sessions()) == 1
 
 
 @pytest.mark.requirement("G-HUB-8")
