@@ -85,8 +85,10 @@ def test_any_other_failure_of_a_callback_is_logged(caplog: pytest.LogCaptureFixt
 
     async def main() -> None:
         expect_late_calls()
+        passed = asyncio.Event()
         asyncio.get_running_loop().call_soon(fail)
-        await asyncio.sleep(0)
+        asyncio.get_running_loop().call_soon(passed.set)
+        await passed.wait()
 
     asyncio.run(main())
     assert [record.name for record in caplog.records] == ["asyncio"]
