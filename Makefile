@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# A user's commands start from compiled code, and so do those that tests and benches start.
+unexport PYTHONDONTWRITEBYTECODE
 # The release whose contract the wire must not break; until there is one, the commit that added proto/.
 BREAKING_BASE = $(shell git describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null || git log --diff-filter=A --format=%H -- proto/compass/v1/compass.proto | tail -1)
 TEST_WORKERS ?= auto
