@@ -24,7 +24,7 @@ _PACKED = (
     "A record costs about 0.2 ms of checking, counting and packing on top of its round trip; and of"
     " those with 256 frames one in 16 is two."
 )
-_SOCKET = "frames with their length before them, 64 a write, over a plain socket of that kind"
+_SOCKET = "frames with their length before them, 256 a write, over a plain socket of that kind"
 _RELAY = "a process that relays frames between two such sockets and inserts them on the way"
 _FIRST = "encoding for the first reader; the bytes are kept while others come for the same page"
 _PYTHON = "a Python that does nothing; the limit is 150 ms, as a ratio"

@@ -1,8 +1,8 @@
-"""The floors of the hub's rows: frames over plain sockets, 64 length-prefixed ones a write."""
+"""The floors of the hub's rows: frames over plain sockets, 256 length-prefixed ones a write."""
 
 from __future__ import annotations
 
-__all__ = ("produce", "read_frames", "relay", "serve_frames")
+__all__ = ("A_WRITE", "produce", "read_frames", "relay", "serve_frames")
 
 import asyncio
 import struct
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from multiprocessing.synchronize import Event
 
-A_WRITE = 64
+A_WRITE = 256
 A_BATCH = 256
 
 

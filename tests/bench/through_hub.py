@@ -43,7 +43,7 @@ _spawn = multiprocessing.get_context("spawn")
 
 
 def hub_to_reader_row(frames: int = 102_400, *, tcp: bool = False) -> Row:
-    """Replay a session to one reader, 64 frames a message."""
+    """Replay a session to one reader, in messages as large as the subscriber's library asks for."""
     with _folder() as folder:
         hub, plain = str(folder / "hub.sock"), str(folder / "plain.sock")
         if tcp:
@@ -131,7 +131,7 @@ async def _subscribe(path: str, session: str, frames: int) -> None:
             request_serializer=SubscribeAgentSessionRequest.SerializeToString,
             response_deserializer=AgentSessionFrame.FromString,
         )
-        request = SubscribeAgentSessionRequest(session_id=session, max_batch=64)
+        request = SubscribeAgentSessionRequest(session_id=session, max_batch=sockets.A_WRITE)
         call = subscribe(request, metadata=token)
         count = 0
         try:
