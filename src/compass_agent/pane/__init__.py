@@ -45,6 +45,8 @@ _AFTER_SIGN = re.compile(rb"\s*([{}])\s*|([:;,])\s+")
 _BETWEEN = re.compile(rb"\s*\n\s*")
 # There no line's end ends a statement; the libraries have texts that span lines.
 _GOES_ON = re.compile(rb"(?<=[{(\[,;])\n|\n(?=[})\]])")
+# Before a closing sign they separate nothing; no loop without a body stands there.
+_LAST = re.compile(rb"[;,](?=})|,(?=[)])")
 # A string, a template with no other in it, a regular expression (a division has spaces), or signs.
 _PART = re.compile(
     rb"""("(?:\\.|[^"\\])*"|`[^`]*`|/(?![ /*])(?:\[(?:\\.|[^\]\\])*\]|\\.|[^/\\\[])+/)"""
@@ -98,7 +100,7 @@ def _lean(source: bytes) -> bytes:
 def _lean_script(source: bytes) -> bytes:
     """Return a script of ours without the line ends and spaces that nothing needs."""
     lines = (_lean_line(line) for line in source.split(b"\n"))
-    return _GOES_ON.sub(b"", b"\n".join(lines))
+    return _LAST.sub(b"", _GOES_ON.sub(b"", b"\n".join(lines)))
 
 
 def _lean_line(line: bytes) -> bytes:
@@ -109,4 +111,4 @@ def _lean_line(line: bytes) -> bytes:
 
 def _lean_style(source: bytes) -> bytes:
     """Return a style sheet without the white space that no rule needs."""
-    return _AFTER_SIGN.sub(rb"\1\2", source)
+    return _LAST.sub(b"", _AFTER_SIGN.sub(rb"\1\2", source))
