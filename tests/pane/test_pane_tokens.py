@@ -39,6 +39,12 @@ def test_a_link_with_a_wrong_token_costs_none_that_works(tabs: Tabs, site: Site)
     tabs.errors.clear()
 
 
+def test_a_link_that_has_the_token_first_leads_to_its_place(tabs: Tabs, site: Site) -> None:
+    page = tabs.open(f"{site.page('/s/s-429')}&at-{'1' * 16}-5")
+    expect(page.locator(".row.target .card.error")).to_be_visible()
+    assert page.url == f"{site.base}/s/s-429#at-{'1' * 16}-5"
+
+
 @pytest.mark.slow
 def test_a_token_that_was_changed_is_asked_for_once_for_all_tabs(tabs: Tabs) -> None:
     with short_folder() as folder, serving_site(folder) as site:

@@ -104,12 +104,13 @@ export class BoardPage {
 
   /** @param {any} row */
   #row(row) {
-    const title = plain(row.title?.trim() || row.sessionId);
-    const link = h("a", { class: "line", href: new URL(`s/${encodeURIComponent(row.sessionId)}`, BASE).href }, title);
+    const own = row.title?.trim();
+    const title = plain(own || row.sessionId);
+    const link = h("a", { class: "line", title, href: new URL(`s/${encodeURIComponent(row.sessionId)}`, BASE).href }, title);
     const when = h("span", { title: local(row.updatedMs) });
     return h("tr", { "data-session": row.sessionId, "data-state": stateOf(row.state).key },
       h("td", {}, badge(row.state)),
-      h("td", {}, link, row.title && h("small", {}, ` ${row.sessionId}`), row.agent && h("small", {}, ` ${plain(row.agent)}`)),
+      h("td", {}, link, own && h("small", {}, ` ${row.sessionId}`), row.agent && h("small", {}, ` ${plain(row.agent)}`)),
       h("td", {}, whatNow(row, this.#now.get(row.sessionId)?.text ?? "")),
       h("td", {}, ticking(when, () => ago(row.updatedMs, now()))));
   }

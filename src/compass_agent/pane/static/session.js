@@ -87,8 +87,9 @@ export class SessionPage {
   /** @param {any} row What the list says of the session. */
   #learnRow(row) {
     if (!row) return;
-    if (row.title) fill(this.#title, plain(row.title), " ", h("small", {}, plain(this.session)));
-    document.title = `${plain(row.title || this.session)} · Compass`;
+    const title = plain(row.title?.trim() ?? "");
+    if (title) fill(this.#title, title, " ", h("small", {}, plain(this.session)));
+    document.title = `${title || plain(this.session)} · Compass`;
     this.#model.state ??= row.state;
     if (!this.#model.error && row.lastError && this.#model.state === row.state) this.#model.error = row.lastError;
     this.#showState();
