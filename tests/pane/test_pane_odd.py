@@ -91,6 +91,51 @@ def test_no_message_holds_up_the_page(tabs: Tabs, site: Site) -> None:
     assert slowest[0] < 200, slowest
 
 
+# No name may hold them unseen: fillers, joiners, selectors, annotations, line ends, blank braille.
+UNSEEN = [0x34F, 0x115F, 0x1160, 0x17B4, 0x180B, 0x200D, 0x2028, 0x2029, 0x2800, 0x3164, 0xFE00]
+UNSEEN += [0xFE0E, 0xFE0F, 0xFFA0, 0xFFF9, 0xFFFA, 0xFFFB, 0xE0041, 0xE0100, 0xE01EF, 0x1D173]
+EMOJI = "\u2764\ufe0f \u2194\ufe0e 1\ufe0f\u20e3 \U0001f469\U0001f3fd\u200d\U0001f4bb"
+EMOJI += " \U0001f3f3\ufe0f\u200d\U0001f308 \U0001f937\u200d\u2640"
+EMOJI += " \U0001f468\u200d\U0001f469\u200d\U0001f467"
+
+
+def test_no_name_holds_a_character_that_is_not_seen(tabs: Tabs, site: Site) -> None:
+    page = tabs.open(site.page())
+    shown: list[str] = page.evaluate(
+        """async (texts) => {
+          const { plain } = await import("/static/dom.js");
+          return texts.map(plain);
+        }""",
+        [*(f"a{chr(code)}b" for code in UNSEEN), EMOJI, "1\ufe0f a\u200d\u2764", "\u2764\u200da"],
+    )
+    assert shown[:-3] == [f"a<U+{code:04X}>b" for code in UNSEEN]
+    assert shown[-3:] == [EMOJI, "1<U+FE0F> a<U+200D>\u2764", "\u2764<U+200D>a"]
+
+
+def test_an_emoji_whose_parts_come_one_by_one_is_whole(tabs: Tabs, site: Site) -> None:
+    pen = Pen(site.log, "odd-emoji")
+    pieces = [
+        "on",
+        "e \u2764",
+        "\ufe0f",
+        "\r",
+        "\nand \U0001f469",
+        "\u200d",
+        "\U0001f4bb",
+        " b\u2800",
+    ]
+    pen.write(pen.build.assistant_text(pieces[0], "m"))
+    page = tabs.open(site.page("/s/odd-emoji"))
+    stream = page.locator(".stream")
+    expect(stream).to_have_text("on")
+    for number in range(1, len(pieces)):
+        pen.write(pen.build.assistant_text(pieces[number], "m"))
+        said = "".join(pieces[: number + 1]).replace("\r\n", "\n").replace("\u2800", "<U+2800>")
+        said = said.replace("\r", "\u240d").removesuffix("\u200d")
+        expect(stream).to_contain_text(said)
+    assert stream.inner_text() == said
+
+
 def test_a_message_that_stays_plain_keeps_its_lines(tabs: Tabs, site: Site) -> None:
     pen = Pen(site.log, "odd-long")
     text = "one line of many\n" * 2_000 + "the last"

@@ -41,6 +41,7 @@ _DRAWN = {
         ("line\u2028sep\x85", "line<U+2028>sep<U+0085>"),
         ("half \ud800", "half <U+D800>"),
         ("\u3164", "<U+3164>"),
+        ("a\u2800\u034fb", "a<U+2800><U+034F>b"),
     ],
 )
 def test_what_could_act_or_hide_is_shown(text: str, shown: str) -> None:

@@ -17,7 +17,7 @@ _ACTIVE = re.compile(
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, joiners, fillers
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f"  # zero width, line separators, bidi
-    "\u3164\ufeff\uffa0\ufff0-\ufffb"  # fillers, byte order mark, annotation
+    "\u2800\u3164\ufeff\uffa0\ufff0-\ufffb"  # blanks, byte order mark, annotation
     "\ufe00-\ufe0e"  # variation selectors
     "\ud800-\udfff"  # halves of surrogate pairs, which no stream can encode
     "\U00013430-\U00013440\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"  # old scripts, music

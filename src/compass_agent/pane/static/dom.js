@@ -47,13 +47,14 @@ export const symbol = (/** @type {string} */ text) => h("span", { class: "sym", 
 
 /**
  * Characters that hide or reorder text, made visible: a name may not pretend to be another one.
+ * Within an emoji they stay: there they are seen.
  * @param {string} text
  */
 export const plain = (text) =>
-  text.replace(/\r\n/g, "\n").replace(HIDDEN, (c) => {
-    const code = /** @type {number} */ (c.codePointAt(0));
-    return code < 32 ? String.fromCodePoint(0x2400 + code) : `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
+  text.replace(/\r\n/g, "\n").replace(HIDDEN, (c, emoji) => {
+    const code = c.codePointAt(0);
+    return emoji ?? (code < 32 ? String.fromCodePoint(0x2400 + code) : `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`);
   });
 
 const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e007f}]/gu;
+  /(\p{ExtPict}\p{EMod}?(?:\ufe0f?\u200d(?=\p{ExtPict})|[\ufe0e\ufe0f])|[#*\d]\ufe0f\u20e3)|[\0-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u2800\ufff9-\ufffb\p{DI}]/gu;

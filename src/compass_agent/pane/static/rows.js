@@ -111,16 +111,19 @@ function message(body, item, context) {
   fill(body, item.text.trim() ? text : dim("(empty)"), cut && h("p", { class: "dim" }, symbol("■"), ` ${cut}`));
 }
 
-/** While it grows it is plain text, and only what is new is added. @param {any} body @param {Item} item */
+/** While it grows it is plain text, and only what is new is added: with the emoji at the end, which may go on. @param {any} body @param {Item} item */
 function stream(body, item) {
   let text = body.firstChild?.firstChild;
   if (!text || !body.firstChild.classList.contains("stream")) {
     text = document.createTextNode("");
     fill(body, h("div", { class: "stream" }, text));
-    body.shown = 0;
+    body.read = body.shown = 0;
   }
-  text.appendData(plain(item.text.slice(body.shown)));
-  body.shown = item.text.length;
+  const piece = item.text.slice(body.read);
+  const whole = piece.replace(/[\p{ExtPict}\p{EMod}\u200d\ufe0f\r]+$/u, "");
+  text.replaceData(body.shown, text.length, plain(piece));
+  body.read += whole.length;
+  body.shown += plain(whole).length;
 }
 
 /**
