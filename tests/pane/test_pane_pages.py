@@ -260,7 +260,9 @@ def test_a_search_sees_what_rows_become_and_a_link_leads_to_a_row_that_was_hidde
     expect(rows).to_have_count(3)
     expect(search).to_have_value("")
     page.evaluate("(at) => { location.hash = at; }", f"#at-{'1' * 16}-99")
-    expect(page.locator(".told")).to_have_text("That is not kept any more, or not there yet.")
+    expect(page.locator(".told")).to_have_text(
+        "That is not there yet, or not any more; this page waits for it."
+    )
     expect(page.locator(".told")).to_be_in_viewport()
 
 
@@ -279,19 +281,19 @@ def test_that_only_problems_are_shown_is_told_without_colour(tabs: Tabs, site: S
     assert page.evaluate(edge) == page.evaluate(ground), "every row looks like the one of a link"
 
 
-def busy(route: Route) -> None:
-    route.fulfill(status=503, json={"detail": "soon"})
-
-
 @pytest.mark.slow
 def test_a_server_that_is_not_ready_is_asked_again(tabs: Tabs, site: Site) -> None:
+    def busy(route: Route) -> None:
+        route.fulfill(status=503, json={"detail": "soon"})
+
     for path, there in (("/s/s-429", ".card.error"), ("/", "tbody tr")):
         page = tabs.context().new_page()
-        page.route("**/v1/info", busy)
+        page.route("**/v1/info", busy, times=2)
         page.goto(site.page(path))
         expect(page.locator(there).first).to_be_visible()
         expect(page.locator(".conn")).to_have_text("● Live")
-    tabs.errors.clear()
+        assert sum("503" in error for error in tabs.errors) == 2
+        tabs.errors.clear()
 
 
 @pytest.mark.slow

@@ -41,15 +41,16 @@ _MEDIA_TYPES = {
 
 # No text in the page's scripts spans lines or looks like a comment: a test holds them to it.
 _COMMENT = re.compile(rb"[ \t]*/\*\*.*?\*/[ \t]*|^[ \t]*//[^\n]*$", re.DOTALL | re.MULTILINE)
-_AFTER_SIGN = re.compile(rb"\s*([{}])\s*|([:;,])\s+")
+_AFTER_SIGN = re.compile(rb"\s*([{}>])\s*|([:;,])\s+")
 _BETWEEN = re.compile(rb"\s*\n\s*")
 # There no line's end ends a statement; the libraries have texts that span lines.
 _GOES_ON = re.compile(rb"(?<=[{(\[,;])\n|\n(?=[})\]])")
 # Before a closing sign they separate nothing; no loop without a body stands there.
 _LAST = re.compile(rb"[;,](?=})|,(?=[)])")
-# A string, a template with no other in it, a regular expression (a division has spaces), or signs.
+# A string, a template (with one in it, perhaps), a regular expression (a division has spaces), or signs.
 _PART = re.compile(
-    rb"""("(?:\\.|[^"\\])*"|`[^`]*`|/(?![ /*])(?:\[(?:\\.|[^\]\\])*\]|\\.|[^/\\\[])+/)"""
+    rb"""[ ]*("(?:\\.|[^"\\])*"|`(?:\$\{(?:[^`}]|`[^`]*`)*\}|[^`])*`"""
+    rb"""|/(?![ /*])(?:\[(?:\\.|[^\]\\])*\]|\\.|[^/\\\[])+/)[ ]*"""
     rb"""|[ ]*(=>|\?\?|\|\||&&|[=?:<>(){}\[\],;&|!*]|(?<!\+)\+(?!\+))[ ]*"""
 )
 
@@ -104,9 +105,7 @@ def _lean_script(source: bytes) -> bytes:
 
 
 def _lean_line(line: bytes) -> bytes:
-    # Templates within templates stay as they are.
-    nested = line.count(b"`") > len(b"``")
-    return line if nested else _PART.sub(lambda part: part[1] or part[2], line)
+    return _PART.sub(lambda part: part[1] or part[2], line)
 
 
 def _lean_style(source: bytes) -> bytes:

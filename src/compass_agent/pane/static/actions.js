@@ -40,8 +40,8 @@ export const linkTo = (item) => `${location.origin}${location.pathname}#at-${ite
  */
 export function itemButtons(session, item, text) {
   if (!item.seq) return [copyButton("Copy", text)];
-  const frame = h("pre", { class: "output", tabindex: "0" });
-  const raw = h("details", { class: "raw", toggle: load }, h("summary", {}, "Raw frame"), frame);
+  const frame = h("pre", { tabindex: "0" });
+  const raw = h("details.raw", { toggle: load }, h("summary", {}, "Raw frame"), frame);
   async function load() {
     if (!raw.open || frame.firstChild) return;
     try {
@@ -78,7 +78,7 @@ export class Acts {
     const bar = this.#bar;
     if (bar && !bar.contains(document.activeElement) && !bar.querySelector("[open]")) bar.remove();
     const text = () => [row.item.text ?? row.item.title, row.item.output].filter(Boolean).join("\n") || row.querySelector(".body").innerText;
-    this.#bar = h("div", { class: "buttons acts" }, itemButtons(this.session, row.item, text));
+    this.#bar = h("div.buttons.acts", {}, itemButtons(this.session, row.item, text));
     row.append(this.#bar);
   }
 
@@ -92,7 +92,7 @@ export class Acts {
 
 /** Download a session, whole. @param {string} session @param {string} format */
 export async function download(session, format) {
-  const answer = await ask(sessionPath(session, `/transcript?format=${format}`), token());
+  const answer = await ask(sessionPath(session, `/transcript?format=${format}`), token(), null);
   const url = URL.createObjectURL(await answer.blob());
   h("a", { href: url, download: `${session.replaceAll(":", "_")}.${format}` }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);

@@ -4,6 +4,9 @@
 export const BASE = new URL("..", import.meta.url);
 
 const KEY = "compass-token";
+/** How long an answer may take. */
+const PATIENCE_MS = 10_000;
+const SILENT = "The server does not answer.";
 
 /** An answer that is no success. */
 export class Problem extends Error {
@@ -11,6 +14,8 @@ export class Problem extends Error {
   constructor(status, detail) {
     super(detail);
     this.status = status;
+    /** Whether asking again would not help. */
+    this.refused = 400 <= status && status < 500;
   }
 }
 
@@ -29,17 +34,17 @@ export function keepToken(value) {
  * Fetch a path below the server's root.
  * @param {string} path
  * @param {string} bearer
- * @param {AbortSignal} [signal]
+ * @param {AbortSignal | null} [signal] null: it takes its time.
  * @returns {Promise<Response>}
  */
-export async function ask(path, bearer, signal) {
+export async function ask(path, bearer, signal = AbortSignal.timeout(PATIENCE_MS)) {
   /** @type {Response} */
   let answer;
   try {
     const headers = bearer ? { Authorization: `Bearer ${bearer}` } : undefined;
     answer = await fetch(new URL(path, BASE), { headers, signal, cache: "no-store", credentials: "omit" });
   } catch {
-    throw new Problem(0, "The server does not answer.");
+    throw new Problem(0, SILENT);
   }
   if (answer.ok) return answer;
   const body = await answer.json().catch(() => ({}));
@@ -48,7 +53,10 @@ export async function ask(path, bearer, signal) {
 
 /** @param {string} path @returns {Promise<any>} */
 export async function getJson(path) {
-  return (await ask(path, token())).json();
+  const answer = await ask(path, token());
+  return answer.json().catch(() => {
+    throw new Problem(0, SILENT);
+  });
 }
 
 /** @param {string} session @param {string} rest */

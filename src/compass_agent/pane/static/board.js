@@ -1,14 +1,14 @@
 /** The page of all sessions: what failed first, with what went wrong in the row. */
 
 import { BASE, getJson, sessionPath } from "./api.js";
-import { isAborted, retryText, titleOf } from "./card.js";
+import { isAborted, lineOf, retryText } from "./card.js";
 import { fill, h, plain, symbol } from "./dom.js";
 import { Fold } from "./fold.js";
 import { PageFrame } from "./frame.js";
 import { Link } from "./link.js";
 import { badge } from "./rows.js";
 import { now, setSkew, ticking } from "./tick.js";
-import { ago, counted, headline, httpText, KINDS, local, ORDER, stateOf } from "./words.js";
+import { ago, counted, headline, KINDS, local, ORDER, stateOf } from "./words.js";
 
 /** How many rows are drawn; the rest is for the search. */
 const MOST = 500;
@@ -24,23 +24,21 @@ export class BoardPage {
   /** @type {Map<string, {cursor: string, text: string}>} What each session that works was last seen to do. */
   #now = new Map();
   #body = h("tbody");
-  #note = h("p", { class: "note", role: "status" });
+  #note = h("p.note", { role: "status" });
   #search = h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search sessions", input: () => this.#show() });
   #planned = false;
 
   /** @param {any} app */
   async open(app) {
     document.title = "Sessions · Compass";
-    const skip = h("a", { class: "skip", href: "#main", click: (/** @type {Event} */ e) => (e.preventDefault(), main.focus()) }, "Skip to the list");
-    const header = h("header", {}, skip, h("h1", {}, "Sessions"), h("span", { class: "grow" }), this.#search, this.frame.chip, this.frame.theme, this.frame.helpButton);
+    const skip = h("a.skip", { href: "#main", click: (/** @type {Event} */ e) => (e.preventDefault(), main.focus()) }, "Skip to the list");
+    const header = h("header", {}, skip, h("h1", {}, "Sessions"), h("span.grow"), this.#search, this.frame.chip, this.frame.theme, this.frame.helpButton);
     const head = ["State", "Session", "Now, or what went wrong", "Changed"].map((text) => h("th", { scope: "col" }, text));
-    const table = h("table", { class: "board", "aria-label": "Sessions, failed ones first" }, h("thead", {}, h("tr", {}, head)), this.#body);
+    const table = h("table.board", { "aria-label": "Sessions, failed ones first" }, h("thead", {}, h("tr", {}, head)), this.#body);
     const main = h("main", { id: "main", tabindex: "0", "aria-label": "Sessions" }, table, this.#note);
     this.frame.mount(app, header, this.frame.banner, main);
     this.frame.listen({ "/": () => this.#search.focus() });
-    const info = await getJson("v1/info").catch((error) => {
-      if (error.status && error.status < 500) throw error;
-    });
+    const info = await this.frame.first(() => getJson("v1/info"));
     if (info) setSkew(info.timeMs);
     this.#link = new Link(() => ({ type: "board" }), (message) => this.#onMessage(message));
     setInterval(() => this.#refresh(), REFRESH_MS);
@@ -106,7 +104,7 @@ export class BoardPage {
   #row(row) {
     const own = row.title?.trim();
     const title = plain(own || row.sessionId);
-    const link = h("a", { class: "line", title, href: new URL(`s/${encodeURIComponent(row.sessionId)}`, BASE).href }, title);
+    const link = h("a.line", { title, href: new URL(`s/${encodeURIComponent(row.sessionId)}`, BASE).href }, title);
     const when = h("span", { title: local(row.updatedMs) });
     return h("tr", { "data-session": row.sessionId, "data-state": stateOf(row.state).key },
       h("td", {}, badge(row.state)),
@@ -129,8 +127,8 @@ function activity(frames) {
 function whatNow(row, activity) {
   const cause = row.lastError;
   const { key } = stateOf(row.state);
-  if (!cause) return key === "DISCONNECTED" ? "no contact with the agent process" : row.ended ? "ended" : key === "WORKING" && h("span", { class: "line" }, activity);
-  const what = [titleOf(cause), httpText(cause.status)].filter(Boolean).join(" · ");
-  if (isAborted(cause)) return [h("span", { class: "grey" }, symbol("■"), ` ${what}`), ` by ${plain(cause.stoppedBy || "somebody")}`];
-  return [h("b", { class: "red" }, symbol("✖"), ` ${what}`), h("span", { class: "line" }, ` — ${plain(headline(cause.message))}`), cause.retryable && ticking(h("small"), () => ` retry: ${retryText(cause, row.updatedMs).toLowerCase()}`)];
+  if (!cause) return key === "DISCONNECTED" ? "no contact with the agent process" : row.ended ? "ended" : key === "WORKING" && h("span.line", {}, activity);
+  const what = lineOf(cause);
+  if (isAborted(cause)) return [h("span.grey", {}, symbol("■"), ` ${what}`), ` by ${plain(cause.stoppedBy || "somebody")}`];
+  return [h("b.red", {}, symbol("✖"), ` ${what}`), h("span.line", {}, ` — ${plain(headline(cause.message))}`), cause.retryable && ticking(h("small"), () => ` retry: ${retryText(cause, row.updatedMs).toLowerCase()}`)];
 }

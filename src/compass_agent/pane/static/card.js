@@ -16,6 +16,9 @@ export function titleOf(cause) {
   return cause.kind === "SESSION_ERROR_KIND_ERROR" ? "Turn failed" : "Turn ended, not successful";
 }
 
+/** In one line what happened. @param {any} cause */
+export const lineOf = (cause) => [titleOf(cause), httpText(cause.status)].filter(Boolean).join(" · ");
+
 /**
  * Whether trying again helps, and when.
  * @param {any} cause
@@ -36,15 +39,15 @@ export function retryText(cause, at) {
 export function failureCard(item, context) {
   const cause = item.sessionError;
   const aborted = isAborted(cause);
-  const message = cause.message.trim() ? h("pre", { class: "message" }, plain(cause.message)) : h("p", { class: "message none" }, "The agent reported no message.");
+  const message = cause.message.trim() ? h("pre.message", {}, plain(cause.message)) : h("p.message.none", {}, "The agent reported no message.");
   const http = httpText(cause.status);
   return h(
     "article",
     { class: `card ${aborted ? "aborted" : "error"}`, "aria-label": titleOf(cause) },
-    h("p", { class: "card-title" }, symbol(aborted ? "■" : "✖"), " ", h("b", {}, titleOf(cause)), " ", http && h("span", { class: "chip" }, http)),
+    h("p.card-title", {}, symbol(aborted ? "■" : "✖"), " ", h("b", {}, titleOf(cause)), " ", http && h("span.chip", {}, http)),
     message,
     h("dl", {}, facts(item, cause, aborted).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
-    h("p", { class: "buttons" }, context.buttons(item, () => cardText(item, context.session))),
+    h("p.buttons", {}, context.buttons(item, () => cardText(item, context.session))),
   );
 }
 
@@ -71,7 +74,7 @@ function facts(item, cause, aborted) {
 function cardText(item, session) {
   const cause = item.sessionError;
   const lines = [
-    [titleOf(cause), httpText(cause.status)].filter(Boolean).join(" · "),
+    lineOf(cause),
     cause.message || "(the agent reported no message)",
     item.at !== undefined && `when: ${local(item.at)}`,
     !isAborted(cause) && `retry: ${retryText(cause, item.at)}`,

@@ -42,7 +42,7 @@ export function diffView(file) {
   const count = (/** @type {string} */ sign) => lines.filter((line) => line.sign === sign).length;
   const what = `${file.oldText === undefined ? "created, " : ""}+${count("+")} −${count("-")}`;
   const path = plain(file.path || "(no path)");
-  const body = h("div", { class: "lines", role: "group", "aria-label": `changes of ${path}`, tabindex: "0" });
+  const body = h("div.lines", { role: "group", "aria-label": `changes of ${path}`, tabindex: "0" });
   const shown = lines.filter((_, at) => lines.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some((l) => l.sign !== " "));
   for (const [at, line] of shown.slice(0, MOST_LINES).entries()) {
     const before = shown[at - 1];
@@ -50,7 +50,7 @@ export function diffView(file) {
     add(body, [lineRow(line)]);
   }
   if (shown.length > MOST_LINES) add(body, [row("cut", "…", "", "", `${shown.length - MOST_LINES} more lines`)]);
-  return h("figure", { class: "diff" }, h("figcaption", {}, h("b", {}, path), `  ${what}`), body);
+  return h("figure.diff", {}, h("figcaption", {}, h("b", {}, path), `  ${what}`), body);
 }
 
 /** @param {Line} line */

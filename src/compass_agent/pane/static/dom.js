@@ -4,17 +4,19 @@
 
 /**
  * Make an element.
- * @param {string} tag
+ * @param {string} tag With its classes: `span.dim`.
  * @param {Record<string, any>} [props] Attributes; a function is a listener (`click`), a boolean sets or leaves out.
  * @param {...(Child | Child[])} children
  * @returns {any}
  */
 export function h(tag, props = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(props)) {
-    if (typeof value === "function") element.addEventListener(name, value);
-    else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value != null) element.setAttribute(name, String(value));
+  const [name, ...classes] = tag.split(".");
+  const element = document.createElement(name);
+  if (classes.length) element.className = classes.join(" ");
+  for (const [key, value] of Object.entries(props)) {
+    if (typeof value === "function") element.addEventListener(key, value);
+    else if (value === true) element.setAttribute(key, "");
+    else if (value !== false && value != null) element.setAttribute(key, String(value));
   }
   add(element, children);
   return element;
@@ -43,7 +45,7 @@ export function fill(parent, ...children) {
 }
 
 /** A symbol that screen readers leave out: the word stands beside it. */
-export const symbol = (/** @type {string} */ text) => h("span", { class: "sym", "aria-hidden": "true" }, text);
+export const symbol = (/** @type {string} */ text) => h("span.sym", { "aria-hidden": "true" }, text);
 
 /**
  * Characters that hide or reorder text, made visible: a name may not pretend to be another one.

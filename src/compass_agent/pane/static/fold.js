@@ -17,6 +17,8 @@ export class Fold {
   /** @type {Item[]} In reading order. */
   items = [];
   #unplaced = 0;
+  /** @type {Set<Item>} By the frame that is taken. */
+  #changed = new Set();
   /** @type {Map<string, Item[]>} By epoch: a late frame of an older one comes among those of the newer. */
   #open = new Map();
   /** @type {Map<string, Map<string, Item>>} */
@@ -28,24 +30,23 @@ export class Fold {
    * @returns {Set<Item>} What is new or has changed.
    */
   push(frame, cause) {
-    /** @type {Set<Item>} */
-    const changed = new Set();
+    this.#changed = new Set();
     const place = placeOf(frame);
     if (frame.gap) {
-      this.#closeMessages(place.epoch, "DONE", changed);
+      this.#closeMessages(place.epoch);
       const { firstSeq, lastSeq, count, reason } = frame.gap;
       const gap = { count: Number(count ?? 0), reason: reason ?? "" };
-      this.#add({ ...place, kind: "gap", seq: Number(firstSeq), lastSeq: Number(lastSeq), gap }, changed);
+      this.#add({ ...place, kind: "gap", seq: Number(firstSeq), lastSeq: Number(lastSeq), gap });
     } else if (frame.end) {
-      this.#close(place.epoch, "DONE", "INTERRUPTED", undefined, changed);
+      this.#close(place.epoch);
       const last = Number(frame.end.lastSeq ?? 0);
-      this.#add({ ...place, kind: "end", seq: last, lastSeq: last, end: frame.end }, changed);
+      this.#add({ ...place, kind: "end", seq: last, lastSeq: last, end: frame.end });
     } else if (frame.reset) {
       for (const epoch of new Set([...this.#tools.keys(), ...this.#open.keys()]))
-        if (epoch !== place.epoch) this.#close(epoch, "DONE", "INTERRUPTED", undefined, changed);
-      this.#add({ ...place, kind: "reset", seq: 0, lastSeq: 0, reset: frame.reset }, changed);
-    } else if (!frame.caughtUp) this.#frame(frame, place, cause, changed);
-    return changed;
+        if (epoch !== place.epoch) this.#close(epoch);
+      this.#add({ ...place, kind: "reset", seq: 0, lastSeq: 0, reset: frame.reset });
+    } else if (!frame.caughtUp) this.#frame(frame, place, cause);
+    return this.#changed;
   }
 
   /** Forget the oldest items; that their calls have ended is still known. @param {number} count */
@@ -57,81 +58,81 @@ export class Fold {
     return gone;
   }
 
-  /** @param {Frame} frame @param {any} place @param {any} cause @param {Set<Item>} changed */
-  #frame(frame, place, cause, changed) {
+  /** @param {Frame} frame @param {any} place @param {any} cause */
+  #frame(frame, place, cause) {
     const event = frame.event;
-    if (event) this.#event(event, place, cause, changed);
-    else if (!frame.state) this.#add({ ...place, kind: "unknown", unknown: {} }, changed);
+    if (event) this.#event(event, place, cause);
+    else if (!frame.state) this.#add({ ...place, kind: "unknown", unknown: {} });
     if (!frame.state) return;
     const state = short(frame.state);
     const signal = frame.seq === undefined;
     if (!place.late && !signal) {
-      if (state === "ERRORED") this.#close(place.epoch, "FAILED", "FAILED", place.at, changed);
-      else if (SETTLED.has(state)) this.#closeMessages(place.epoch, "DONE", changed);
+      if (state === "ERRORED") this.#close(place.epoch, "FAILED", "FAILED", place.at);
+      else if (SETTLED.has(state)) this.#closeMessages(place.epoch);
     }
-    this.#add({ ...place, kind: "state", state: { state: frame.state, signal } }, changed);
+    this.#add({ ...place, kind: "state", state: { state: frame.state, signal } });
   }
 
-  /** @param {any} event @param {any} place @param {any} cause @param {Set<Item>} changed */
-  #event(event, place, cause, changed) {
+  /** @param {any} event @param {any} place @param {any} cause */
+  #event(event, place, cause) {
     const kind = KINDS.find((name) => event[name] !== undefined);
-    if (kind === "assistantText" || kind === "thinking") this.#message(kind, event[kind], place, changed);
-    else if (kind === "toolCall") this.#toolCall(event.toolCall, place, changed);
-    else if (kind === "toolCallUpdate") this.#toolUpdate(event.toolCallUpdate, place, changed);
+    if (kind === "assistantText" || kind === "thinking") this.#message(kind, event[kind], place);
+    else if (kind === "toolCall") this.#toolCall(event.toolCall, place);
+    else if (kind === "toolCallUpdate") this.#toolUpdate(event.toolCallUpdate, place);
     else if (kind === "sessionError") {
       const aborted = event.sessionError.kind === "SESSION_ERROR_KIND_ABORTED";
       const [message, tool] = aborted ? ["ABORTED", "INTERRUPTED"] : ["FAILED", "FAILED"];
-      if (!place.late) this.#close(place.epoch, message, tool, place.at, changed);
+      if (!place.late) this.#close(place.epoch, message, tool, place.at);
       const told = { message: "", ...event.sessionError, ...cause };
-      this.#add({ ...place, kind, sessionError: told }, changed);
+      this.#add({ ...place, kind, sessionError: told });
     } else if (kind) {
-      if (kind === "prompt") this.#closeMessages(place.epoch, "DONE", changed);
-      this.#add({ ...place, kind, [kind]: event[kind] }, changed);
-    } else this.#add({ ...place, kind: "unknown", unknown: { eventId: event.eventId } }, changed);
+      if (kind === "prompt") this.#closeMessages(place.epoch);
+      this.#add({ ...place, kind, [kind]: event[kind] });
+    } else this.#add({ ...place, kind: "unknown", unknown: { eventId: event.eventId } });
   }
 
-  /** @param {string} kind @param {any} piece @param {any} place @param {Set<Item>} changed */
-  #message(kind, piece, place, changed) {
+  /** @param {string} kind @param {any} piece @param {any} place */
+  #message(kind, piece, place) {
     const open = this.#open.get(place.epoch) ?? [];
     const id = piece.messageId ?? "";
     const last = open.at(-1);
     if (last && last.messageId === id && last.kind === kind) {
       last.text += piece.text ?? "";
       last.lastSeq = Math.max(last.lastSeq, place.lastSeq);
-      changed.add(last);
+      this.#changed.add(last);
       return;
     }
-    if (last && last.messageId !== id) this.#closeMessages(place.epoch, "DONE", changed);
+    if (last && last.messageId !== id) this.#closeMessages(place.epoch);
     const item = { ...place, kind, messageId: id, text: piece.text ?? "", status: "OPEN" };
     this.#open.set(place.epoch, [...(this.#open.get(place.epoch) ?? []), item]);
-    this.#add(item, changed);
+    this.#add(item);
   }
 
-  /** @param {any} call @param {any} place @param {Set<Item>} changed */
-  #toolCall(call, place, changed) {
-    this.#closeMessages(place.epoch, "DONE", changed);
+  /** @param {any} call @param {any} place */
+  #toolCall(call, place) {
+    this.#closeMessages(place.epoch);
     const tools = this.#toolsOf(place.epoch);
     const known = tools.get(call.toolCallId);
     const started = { title: call.title ?? "", status: short(call.status) };
     if (known && !ENDED.has(known.status)) {
       Object.assign(known, { ...started, title: started.title || known.title });
       known.lastSeq = Math.max(known.lastSeq, place.lastSeq);
-      changed.add(known);
-    } else this.#newTool(tools, call.toolCallId, place, started, changed);
+      this.#changed.add(known);
+    } else this.#newTool(tools, call.toolCallId, place, started);
   }
 
-  /** @param {any} update @param {any} place @param {Set<Item>} changed */
-  #toolUpdate(update, place, changed) {
+  /** @param {any} update @param {any} place */
+  #toolUpdate(update, place) {
     const tools = this.#toolsOf(place.epoch);
     const id = update.toolCallId;
-    const tool = tools.get(id) ?? this.#newTool(tools, id, place, { title: "", status: "UNSPECIFIED" }, changed);
+    const tool = tools.get(id) ?? this.#newTool(tools, id, place, { title: "", status: "UNSPECIFIED" });
     if (ENDED.has(tool.status)) return;
     tool.status = short(update.status);
     tool.lastSeq = Math.max(tool.lastSeq, place.lastSeq);
     if (update.output) [tool.output, tool.fullOutputChars] = [update.output, update.fullOutputChars];
     if (update.diffs?.length) tool.diffs = update.diffs;
     if (ENDED.has(tool.status)) tool.ended = place.at;
-    changed.add(tool);
+    this.#changed.add(tool);
   }
 
   /** @param {string} epoch */
@@ -141,38 +142,38 @@ export class Fold {
     return tools;
   }
 
-  /** @param {Map<string, Item>} tools @param {string} id @param {any} place @param {any} started @param {Set<Item>} changed */
-  #newTool(tools, id, place, started, changed) {
+  /** @param {Map<string, Item>} tools @param {string} id @param {any} place @param {any} started */
+  #newTool(tools, id, place, started) {
     const item = { ...place, kind: "toolCall", toolCallId: id, output: "", diffs: [], ...started };
     tools.set(id, item);
-    return this.#add(item, changed);
+    return this.#add(item);
   }
 
-  /** @param {string} epoch @param {string} message @param {string} tool @param {number | undefined} at @param {Set<Item>} changed */
-  #close(epoch, message, tool, at, changed) {
-    this.#closeMessages(epoch, message, changed);
+  /** @param {string} epoch @param {string} message @param {string} tool @param {number | undefined} at */
+  #close(epoch, message = "DONE", tool = "INTERRUPTED", at = undefined) {
+    this.#closeMessages(epoch, message);
     for (const item of this.#tools.get(epoch)?.values() ?? []) {
       if (ENDED.has(item.status)) continue;
       item.status = tool;
       item.ended = at;
-      changed.add(item);
+      this.#changed.add(item);
     }
   }
 
-  /** @param {string} epoch @param {string} status @param {Set<Item>} changed */
-  #closeMessages(epoch, status, changed) {
+  /** @param {string} epoch @param {string} status */
+  #closeMessages(epoch, status = "DONE") {
     for (const item of this.#open.get(epoch) ?? []) {
       item.status = status;
-      changed.add(item);
+      this.#changed.add(item);
     }
     this.#open.delete(epoch);
   }
 
-  /** @param {Item} item @param {Set<Item>} changed */
-  #add(item, changed) {
+  /** @param {Item} item */
+  #add(item) {
     item.key = `${item.kind}-${item.epoch}-${item.seq || `n${this.#unplaced++}`}`;
     this.items.push(item);
-    changed.add(item);
+    this.#changed.add(item);
     return item;
   }
 }

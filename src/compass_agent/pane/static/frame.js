@@ -1,15 +1,18 @@
 /** What both pages have: the connection's chip and banner, theme, help, the regions that are read out. */
 
-import { keepToken } from "./api.js";
+import { keepToken, Problem } from "./api.js";
 import { add, fill, h, symbol } from "./dom.js";
+import { pause } from "./stream.js";
 import { ticking } from "./tick.js";
 
+const page = document.documentElement.dataset;
 const THEMES = ["auto", "light", "dark"];
 /** @type {Record<string, [string, string]>} */
 const CHIPS = {
   connecting: ["◌", "Connecting"],
   live: ["●", "Live"],
   lost: ["↻", "Reconnecting"],
+  waiting: ["◌", "Waiting"],
   ended: ["□", "Ended"],
   failed: ["✖", "Not read"],
 };
@@ -30,7 +33,7 @@ const stored = (/** @type {string} */ key) => localStorage.getItem(`compass-${ke
 
 /** @param {string} theme */
 function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
+  page.theme = theme;
   localStorage.setItem("compass-theme", theme);
 }
 
@@ -49,11 +52,12 @@ export function tokenForm() {
 export class PageFrame {
   /** @type {any} */
   status = { state: "connecting" };
-  chip = h("span", { class: "chip conn", "data-state": "connecting" });
-  banner = h("section", { class: "banner", "aria-label": "Connection", hidden: true });
-  alert = h("p", { class: "unseen", role: "alert" });
-  polite = h("p", { class: "told", role: "status" });
+  chip = h("span.chip.conn", { "data-state": "connecting" });
+  banner = h("section.banner", { "aria-label": "Connection", hidden: true });
+  alert = h("p.unseen", { role: "alert" });
+  polite = h("p.told", { role: "status" });
   #telling = 0;
+  #wake = () => {};
   keysOn = stored("keys") !== "off";
 
   /** @param {() => void} retry */
@@ -68,14 +72,14 @@ export class PageFrame {
   }
 
   nextTheme() {
-    const at = THEMES.indexOf(document.documentElement.dataset.theme ?? "auto");
+    const at = THEMES.indexOf(page.theme ?? "auto");
     setTheme(THEMES[(at + 1) % THEMES.length]);
     this.#showTheme();
   }
 
   #showTheme() {
-    fill(this.theme, symbol("◐"), ` ${document.documentElement.dataset.theme}`);
-    this.theme.setAttribute("aria-label", `Theme: ${document.documentElement.dataset.theme}`);
+    fill(this.theme, symbol("◐"), ` ${page.theme}`);
+    this.theme.setAttribute("aria-label", `Theme: ${page.theme}`);
   }
 
   /** @param {any} status */
@@ -86,26 +90,46 @@ export class PageFrame {
     const [sym, word] = CHIPS[status.state];
     this.chip.dataset.state = status.state;
     fill(this.chip, symbol(sym), ` ${word}`);
-    this.banner.hidden = !["lost", "failed"].includes(status.state);
+    this.banner.hidden = !["lost", "waiting", "failed"].includes(status.state);
     if (status.state === "lost") this.#showLoss(status);
-    else if (!this.banner.hidden) fill(this.banner, h("b", {}, symbol("✖"), ` ${word}. `), status.code === 401 ? tokenForm() : status.detail ?? "");
+    else if (!this.banner.hidden) fill(this.banner, h("b", {}, symbol(sym), ` ${word}. `), status.code === 401 ? tokenForm() : status.detail ?? "");
     if (before === status.state) return;
     if (status.state === "lost") this.tell("Connection lost. The session itself may still be running.");
     else if (before === "lost" && status.state === "live") this.tell("Connected again.");
   }
 
-  /** Say something for a while, to all. @param {string} text */
-  tell(text) {
-    fill(this.polite, text);
+  /** Say something to all, for a while or until something else is said. @param {any} parts @param {boolean} [stays] */
+  tell(parts, stays) {
+    fill(this.polite, parts);
     clearTimeout(this.#telling);
-    this.#telling = setTimeout(() => fill(this.polite), 10_000);
+    if (!stays) this.#telling = setTimeout(() => fill(this.polite), 10_000);
   }
 
   /** @param {any} status */
   #showLoss({ attempt, next }) {
     const wait = () => `${Math.max(0, Math.ceil((next - Date.now()) / 1000))} s`;
     fill(this.banner, h("b", {}, symbol("↻"), " Connection lost. "), "The session itself may still be running. Trying again in ",
-      ticking(h("span"), wait), ` (attempt ${attempt}). `, h("button", { click: () => this.retry() }, "Retry now"));
+      ticking(h("span"), wait), ` (attempt ${attempt}). `, h("button", { click: () => (this.#wake(), this.retry()) }, "Retry now"));
+  }
+
+  /**
+   * Load what a page begins with: a server that cannot give it now is asked again.
+   * @template Found
+   * @param {() => Promise<Found>} load
+   * @param {string} [absent] What to say while it is not there; without it, that is a refusal.
+   * @returns {Promise<Found | undefined>} undefined: the server refuses, and the page says why.
+   */
+  async first(load, absent) {
+    for (let attempt = 1; ; attempt += 1)
+      try {
+        return await load();
+      } catch (error) {
+        if (!(error instanceof Problem) || error.status === 401) throw error;
+        const away = error.status === 404 && absent;
+        if (error.refused && !away) return this.show({ state: "failed", detail: error.message });
+        const show = (/** @type {any} */ status) => this.show(away ? { state: "waiting", detail: absent } : status);
+        await pause(away ? 2 : attempt, error, show, (wake) => (this.#wake = wake));
+      }
   }
 
   #help() {

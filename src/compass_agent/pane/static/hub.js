@@ -149,7 +149,7 @@ export class Hub {
     watched.ended = true;
     const gone = "The session was removed; what this page has of it stays here.";
     const status = { state: "failed", detail: problem.status === 404 ? gone : problem.detail };
-    for (const port of watched.ports.keys()) port.postMessage({ type: "status", status });
+    tell(watched.ports.keys(), { type: "status", status });
   }
 
   /** @param {any} status */
@@ -157,7 +157,7 @@ export class Hub {
     if (status.state === "live" && this.#status.sessions?.state === "live") return;
     this.#status.sessions = status;
     for (const one of this.#sessions.values())
-      if (!one.ended) for (const port of one.ports.keys()) port.postMessage({ type: "status", status });
+      if (!one.ended) tell(one.ports.keys(), { type: "status", status });
   }
 
   /** @param {MessagePort} port */
@@ -183,14 +183,14 @@ export class Hub {
         if (whole) this.#rows.clear();
         for (const row of rows) this.#rows.set(row.sessionId, row);
         for (const name of removed) this.#rows.delete(name);
-        for (const port of this.#board) port.postMessage({ type: "rows", rows, removed, whole });
+        tell(this.#board, { type: "rows", rows, removed, whole });
         whole = false;
       },
       (status) => {
         if (status.state === "lost") whole = true;
         if (status.state === "live" && this.#status.board?.state === "live") return;
         this.#status.board = status;
-        for (const port of this.#board) port.postMessage({ type: "status", status });
+        tell(this.#board, { type: "status", status });
       },
     );
   }
@@ -227,6 +227,11 @@ function advance(watched, event, last) {
   if (isCut(event)) watched.past.clear();
   else if (epochOf(watched.after) !== event.epoch) watched.past.add(epochOf(watched.after));
   watched.after = `${event.epoch}-${seq ?? 0}`;
+}
+
+/** @param {Iterable<MessagePort>} ports @param {any} message */
+function tell(ports, message) {
+  for (const port of ports) port.postMessage(message);
 }
 
 /** The parts of a cursor. @param {string} cursor */

@@ -26,6 +26,6 @@ export function safeAddress(text) {
  */
 export function outLink(address, ...children) {
   const href = safeAddress(address);
-  if (href === null) return h("span", { class: "inert", title: `not followed: ${plain(address)}` }, ...children);
+  if (href === null) return h("span.inert", { title: `not followed: ${plain(address)}` }, ...children);
   return h("a", { href, title: href, rel: "noopener noreferrer nofollow", target: "_blank" }, ...children);
 }

@@ -22,7 +22,7 @@ async function takeToken() {
   return refused;
 }
 
-const show = (/** @type {any[]} */ ...parts) => fill(app, h("main", { class: "token" }, h("h1", {}, "Compass"), parts));
+const show = (/** @type {any[]} */ ...parts) => fill(app, h("main.token", {}, h("h1", {}, "Compass"), parts));
 
 /** An address may be mistyped. @param {string} name */
 function decoded(name) {

@@ -23,7 +23,7 @@ export function markdown(text) {
   try {
     if (isLight(text)) return blocks(lexer(text), 0);
   } catch {}
-  return [h("div", { class: "said" }, plain(text))];
+  return [h("div.said", {}, plain(text))];
 }
 
 /** The lexer looks from each sign to its paragraph's end, at worst. @param {string} text */
@@ -44,11 +44,11 @@ function block(token, depth) {
     case "def":
       return null;
     case "heading":
-      return h("p", { class: "heading", role: "heading", "aria-level": 2 }, inlines(token, depth));
+      return h("p.heading", { role: "heading", "aria-level": 2 }, inlines(token, depth));
     case "paragraph":
       return h("p", {}, inlines(token, depth));
     case "code":
-      return h("pre", { class: "code", tabindex: "0" }, h("code", {}, plain(token.text)));
+      return h("pre", { tabindex: "0" }, h("code", {}, plain(token.text)));
     case "blockquote":
       return h("blockquote", {}, blocks(token.tokens, depth));
     case "list":
@@ -79,7 +79,7 @@ function table(token, depth) {
     h("tr", {}, cells.map((cell) => h(tag, {}, inlines(cell, depth))));
   const head = h("thead", {}, row(token.header, "th"));
   const body = h("tbody", {}, token.rows.map((/** @type {any[]} */ cells) => row(cells, "td")));
-  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "table" }, h("table", {}, head, body));
+  return h("div.scroll", { tabindex: "0", role: "group", "aria-label": "table" }, h("table", {}, head, body));
 }
 
 /** @param {any} token @param {number} depth @returns {any[]} */

@@ -13,7 +13,7 @@ import { clock, counted, GAPS, KINDS, local, RESETS, short, span, stateOf, STEPS
 /** @typedef {{session: string, buttons: (item: Item, text: () => string) => Node[]}} Context */
 /** @typedef {{element: any, update: (item: Item) => void}} Row */
 
-const dim = (/** @type {any[]} */ ...parts) => h("span", { class: "dim" }, parts);
+const dim = (/** @type {any[]} */ ...parts) => h("span.dim", {}, parts);
 
 const FOLDED = 160;
 const OPEN_LINES = 6;
@@ -30,10 +30,10 @@ export const isProblem = (item) =>
  */
 export function makeRow(item, context) {
   const [sym, word] = markOf(item);
-  const body = h("div", { class: "body" });
-  const time = item.at === undefined ? h("span", { class: "at" }) : h("time", { class: "at", datetime: local(item.at), title: local(item.at) }, clock(item.at));
+  const body = h("div.body");
+  const time = item.at === undefined ? h("span.at") : h("time.at", { datetime: local(item.at), title: local(item.at) }, clock(item.at));
   const element = h("div", { class: `row k-${item.kind}`, tabindex: "-1" },
-    time, h("span", { class: "kind" }, symbol(sym), ` ${word}`), body);
+    time, h("span.kind", {}, symbol(sym), ` ${word}`), body);
   const put = BODIES[item.kind] ?? unknown;
   const update = (/** @type {Item} */ changed) => {
     const parts = () => [...body.querySelectorAll("a, button, summary, pre")];
@@ -44,7 +44,7 @@ export function makeRow(item, context) {
     element.item = changed;
   };
   update(item);
-  if (item.late) body.append(h("p", { class: "dim" }, "arrived late: it belongs further up"));
+  if (item.late) body.append(h("p.dim", {}, "arrived late: it belongs further up"));
   return { element, update };
 }
 
@@ -66,12 +66,12 @@ const BODIES = {
       const [sym, word] = STEPS[short(step.status)] ?? ["?", "not known"];
       return h("li", {}, symbol(sym), " ", dim(word), " ", plain(step.content ?? ""));
     });
-    fill(body, steps.length ? `${done} of ${steps.length} done` : "cleared", h("ul", { class: "steps" }, list));
+    fill(body, steps.length ? `${done} of ${steps.length} done` : "cleared", h("ul.steps", {}, list));
   },
-  prompt: (body, { prompt }) => fill(body, h("div", { class: "said" }, plain(prompt.text ?? ""))),
+  prompt: (body, { prompt }) => fill(body, h("div.said", {}, plain(prompt.text ?? ""))),
   notice(body, { notice }) {
     const { text = "", link } = notice;
-    fill(body, h("span", { class: "said" }, plain(text)), link && [" ", outLink(link, plain(link))]);
+    fill(body, h("span.said", {}, plain(text)), link && [" ", outLink(link, plain(link))]);
   },
   sessionInjection(body, { sessionInjection: injection }) {
     fill(body, `${short(injection.opKind).toLowerCase()} from `, h("b", {}, plain(injection.fromHandle || "unknown sender")));
@@ -85,7 +85,7 @@ const BODIES = {
   gap(body, { gap }) {
     const reason = GAPS[short(gap.reason)] ?? "The reason is not known to this page.";
     const count = counted(gap.count, "frame is missing here", "frames are missing here");
-    fill(body, h("div", { class: "card missing" }, h("b", {}, symbol("!"), ` ${count}`), h("p", {}, reason)));
+    fill(body, h("div.card.missing", {}, h("b", {}, symbol("!"), ` ${count}`), h("p", {}, reason)));
   },
   reset: (body, { reset, epoch }) =>
     fill(body, RESETS[short(reset.reason)] ?? "The reading begins anew here.", " ", dim(`epoch ${epoch}`)),
@@ -94,7 +94,7 @@ const BODIES = {
 
 /** @param {any} body @param {Item} item @param {Context} context */
 function unknown(body, item, context) {
-  fill(body, "An event kind that this page does not know. ", h("span", { class: "buttons" }, context.buttons(item, () => `${item.epoch}-${item.seq}`)));
+  fill(body, "An event kind that this page does not know. ", h("span.buttons", {}, context.buttons(item, () => `${item.epoch}-${item.seq}`)));
 }
 
 /** @param {any} state */
@@ -107,8 +107,8 @@ export function badge(state) {
 function message(body, item, context) {
   if (item.status === "OPEN") return stream(body, item);
   const cut = item.status === "ABORTED" ? "stopped here" : item.status === "FAILED" && "broke off here";
-  const text = item.kind === "thinking" ? thinking(item, context) : h("div", { class: "md" }, markdown(item.text));
-  fill(body, item.text.trim() ? text : dim("(empty)"), cut && h("p", { class: "dim" }, symbol("■"), ` ${cut}`));
+  const text = item.kind === "thinking" ? thinking(item, context) : h("div.md", {}, markdown(item.text));
+  fill(body, item.text.trim() ? text : dim("(empty)"), cut && h("p.dim", {}, symbol("■"), ` ${cut}`));
 }
 
 /** While it grows it is plain text, and only what is new is added: with the emoji at the end, which may go on. @param {any} body @param {Item} item */
@@ -116,7 +116,7 @@ function stream(body, item) {
   let text = body.firstChild?.firstChild;
   if (!text || !body.firstChild.classList.contains("stream")) {
     text = document.createTextNode("");
-    fill(body, h("div", { class: "stream" }, text));
+    fill(body, h("div.stream", {}, text));
     body.read = body.shown = 0;
   }
   const piece = item.text.slice(body.read);
@@ -139,9 +139,9 @@ function foldable(item, context, open, head, content) {
 /** @param {Item} item @param {Context} context */
 function thinking(item, context) {
   const text = item.text.trim();
-  if (text.length <= FOLDED) return h("div", { class: "said" }, plain(text));
+  if (text.length <= FOLDED) return h("div.said", {}, plain(text));
   const head = text.slice(0, FOLDED - 20).replace(/\s+/g, " ");
-  return foldable(item, context, false, [plain(head), "… ", dim(counted(text.length, "character"))], h("div", { class: "md" }, markdown(item.text)));
+  return foldable(item, context, false, [plain(head), "… ", dim(counted(text.length, "character"))], h("div.md", {}, markdown(item.text)));
 }
 
 /** @param {any} body @param {Item} item @param {Context} context */
@@ -157,10 +157,10 @@ function toolCall(body, item, context) {
     const size = item.fullOutputChars ? `output cut from ${item.fullOutputChars} characters` : lines > 0 && counted(lines, "line");
     facts.append([took, size].filter(Boolean).join(" · "));
   }
-  const head = [symbol(sym), " ", h("span", { class: `t-${item.status}` }, word), " ", h("code", { class: "title" }, plain(item.title || item.toolCallId || "(no title)")), " ", facts];
+  const head = [symbol(sym), " ", h("span", { class: `t-${item.status}` }, word), " ", h("code", {}, plain(item.title || item.toolCallId || "(no title)")), " ", facts];
   const open = item.status === "FAILED" || lines <= OPEN_LINES;
   const long = output.length > MOST_OUTPUT;
   const shown = long ? `${output.slice(0, MOST_OUTPUT / 2)}\n… ${output.length - MOST_OUTPUT} characters …\n${output.slice(-MOST_OUTPUT / 2)}` : output;
   const was = body.querySelector("details")?.open;
-  fill(body, output ? foldable(item, context, was ?? open, head, h("pre", { class: "output", tabindex: "0" }, shown)) : h("div", {}, head), item.diffs.map(diffView));
+  fill(body, output ? foldable(item, context, was ?? open, head, h("pre", { tabindex: "0" }, shown)) : h("div", {}, head), item.diffs.map(diffView));
 }

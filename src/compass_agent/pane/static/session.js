@@ -1,8 +1,8 @@
 /** The page of one session. */
 
 import { Acts, download, itemButtons } from "./actions.js";
-import { BASE, getJson, Problem, sessionPath } from "./api.js";
-import { titleOf, isAborted } from "./card.js";
+import { BASE, getJson, sessionPath } from "./api.js";
+import { isAborted, lineOf, titleOf } from "./card.js";
 import { add, fill, h, plain, symbol } from "./dom.js";
 import { PageFrame } from "./frame.js";
 import { Link } from "./link.js";
@@ -11,7 +11,7 @@ import { badge, makeRow } from "./rows.js";
 import { setSkew } from "./tick.js";
 import { Toolbar } from "./toolbar.js";
 import { Trace } from "./trace.js";
-import { clock, headline, httpText } from "./words.js";
+import { clock, headline } from "./words.js";
 
 const FIRST = 500;
 const SHORT = 200;
@@ -26,12 +26,16 @@ export class SessionPage {
   #link;
   /** @type {Promise<boolean> | null} */
   #loading = null;
+  /** Why no more was loaded. */
+  #fault = "";
+  /** Where to go once it comes. */
+  #wanted = "";
   #badge = h("span");
   #title = h("h1");
-  #strip = h("section", { class: "strip", "aria-label": "Last failure", hidden: true });
-  #earlier = h("button", { class: "earlier", click: () => this.#loadEarlier() }, "Load earlier");
-  #pill = h("button", { class: "pill", hidden: true, click: () => this.#trace.follow() });
-  #list = h("div", { class: "trace", role: "log", "aria-live": "off", "aria-label": "What happened", tabindex: "-1" });
+  #strip = h("section.strip", { "aria-label": "Last failure", hidden: true });
+  #earlier = h("button.earlier", { click: () => this.#loadEarlier() }, "Load earlier");
+  #pill = h("button.pill", { hidden: true, click: () => this.#trace.follow() });
+  #list = h("div", { role: "log", "aria-live": "off", "aria-label": "What happened", tabindex: "-1" });
   #scroller = h("main", { id: "main", tabindex: "0", "aria-label": "Session" }, this.#earlier, this.#list, this.#pill);
   #context;
   /** @type {Trace} */
@@ -53,15 +57,12 @@ export class SessionPage {
   /** @param {any} app */
   async open(app) {
     this.#build(app);
-    try {
-      const [info, rows] = await Promise.all([getJson("v1/info"), getJson(`v1/sessions?limit=1000&q=${encodeURIComponent(this.session)}`), this.#loadNewest()]);
-      setSkew(info.timeMs);
-      this.#learnRow(rows.sessions.find((/** @type {any} */ row) => row.sessionId === this.session));
-    } catch (error) {
-      if (error instanceof Problem && error.status === 401) throw error;
-      this.frame.show({ state: "failed", detail: String(/** @type {any} */ (error).message) });
-      if (!(error instanceof Problem) || (error.status && error.status < 500)) return;
-    }
+    const rows = `v1/sessions?limit=1000&q=${encodeURIComponent(this.session)}`;
+    const load = () => Promise.all([getJson("v1/info"), getJson(rows), this.#loadNewest()]);
+    const found = await this.frame.first(load, `No session named ${plain(this.session)} yet; waiting for it.`);
+    if (!found) return;
+    setSkew(found[0].timeMs);
+    this.#learnRow(found[1].sessions.find((/** @type {any} */ row) => row.sessionId === this.session));
     const hello = () => ({ type: "watch", session: this.session, after: this.#model.cursor });
     this.#link = new Link(hello, (message) => this.#onMessage(message));
     await this.#loadUntil(FIRST);
@@ -74,9 +75,9 @@ export class SessionPage {
     fill(this.#title, plain(this.session));
     const exports = ["jsonl", "md"].map((format) => h("button", { click: () => this.#export(format) }, format));
     const toEnd = (/** @type {Event} */ event) => (event.preventDefault(), this.#trace.follow(), this.#list.focus());
-    const skip = h("a", { class: "skip", href: "#main", click: toEnd }, "Skip to the latest");
-    const header = h("header", {}, skip, h("a", { href: BASE.href, class: "back" }, "← Sessions"), this.#title, this.#badge,
-      h("span", { class: "grow" }), this.frame.chip, this.frame.theme, h("details", { class: "menu" }, h("summary", {}, "Export"), exports), this.frame.helpButton);
+    const skip = h("a.skip", { href: "#main", click: toEnd }, "Skip to the latest");
+    const header = h("header", {}, skip, h("a", { href: BASE.href }, "← Sessions"), this.#title, this.#badge,
+      h("span.grow"), this.frame.chip, this.frame.theme, h("details.menu", {}, h("summary", {}, "Export"), exports), this.frame.helpButton);
     this.frame.mount(app, header, this.#toolbar.element, this.#strip, this.frame.banner, this.#scroller);
     const acts = new Acts(this.#list, this.session);
     this.frame.listen({ ...this.#toolbar.keys(), ...acts.keys(), g: () => (this.#trace.pause(), (this.#scroller.scrollTop = 0)), G: () => this.#trace.follow() });
@@ -122,6 +123,7 @@ export class SessionPage {
   /** @param {boolean} draw */
   async #load(draw) {
     const { prev } = this.#model;
+    this.#fault = "";
     if (!prev || this.#model.items.length >= 2 * MOST) return false;
     try {
       const page = await getJson(sessionPath(this.session, `/frames?before=${prev}&limit=${PAGE}`));
@@ -130,7 +132,8 @@ export class SessionPage {
       this.#model.prepend(page.frames, page.prev);
       if (draw) this.#trace.replace(this.#model.items, true);
       return true;
-    } catch {
+    } catch (error) {
+      this.#fault = /** @type {any} */ (error).message;
       return false;
     }
   }
@@ -153,12 +156,14 @@ export class SessionPage {
     if (this.#model.items.length > most * 1.1) this.#trace.drop(this.#model.trim(most));
     this.#toolbar.count(this.#model.items);
     this.#showState();
+    if (this.#wanted && this.#find(this.#wanted)) this.#goTo(this.#wanted);
     const { error } = this.#model;
     if (error && error.place !== before) fill(this.frame.alert, `${titleOf(error)}. ${plain(headline(error.message))}`);
   }
 
   #onShown() {
     const { following, unseen } = this.#trace;
+    if (following && this.#wanted) this.frame.tell((this.#wanted = ""));
     this.#pill.hidden = following || !unseen;
     fill(this.#pill, `${unseen} new, jump to latest `, symbol("↓"));
     this.#toolbar.showFollow(following);
@@ -176,12 +181,12 @@ export class SessionPage {
     this.#earlier.hidden = !this.#model.prev;
     const full = this.#model.items.length >= 2 * MOST;
     this.#earlier.disabled = full;
-    fill(this.#earlier, full ? "Earlier: by Export" : "Load earlier");
+    fill(this.#earlier, full ? "Earlier: by Export" : `${this.#fault} Load earlier`);
   }
 
   #showState() {
     const { state, ended } = this.#model;
-    const known = ["lost", "failed"].includes(this.frame.status.state) && !ended;
+    const known = state && ["lost", "failed"].includes(this.frame.status.state) && !ended;
     const text = badge(state);
     if (known) add(text, [`, last known ${clock(Date.now()).slice(0, 8)}`]);
     if (known && this.#badge.dataset.known) return;
@@ -198,30 +203,44 @@ export class SessionPage {
     if (this.#strip.hidden || this.#strip.dataset.place === error.place) return;
     this.#strip.dataset.place = error.place ?? "";
     const go = () => error.place && this.#goTo(error.place);
-    fill(this.#strip, h("b", {}, symbol("✖"), ` ${[titleOf(error), httpText(error.status)].filter(Boolean).join(" · ")} `),
-      h("span", { class: "line" }, plain(headline(error.message))), " ", h("button", { click: go }, "Show"));
+    fill(this.#strip, h("b", {}, symbol("✖"), ` ${lineOf(error)} `),
+      h("span.line", {}, plain(headline(error.message))), " ", h("button", { click: go }, "Show"));
   }
 
   #goToHash() {
-    const place = /^#at-([\w-]+-\d+)$/.exec(location.hash)?.[1];
+    const place = /^#at-(\w+-\d+)$/.exec(location.hash)?.[1];
     if (place) this.#goTo(place);
   }
 
-  /** Bring the item at a place into view, and load it when it lies before the window. @param {string} place */
+  /** The item at a place; a call goes on while others begin. @param {string} place */
+  #find(place) {
+    const [epoch, at] = place.split("-");
+    const seq = Number(at);
+    const around = this.#model.items.filter((i) => i.epoch === epoch && 0 < i.seq && i.seq <= seq && seq <= i.lastSeq);
+    return around.find((i) => i.seq === seq) ?? around[0];
+  }
+
+  /** Bring the item at a place into view: load it when it lies before the window, wait for it when behind. @param {string} place */
   async #goTo(place) {
-    const [epoch, seq] = [place.slice(0, place.lastIndexOf("-")), Number(place.slice(place.lastIndexOf("-") + 1))];
-    const around = () => this.#model.items.filter((i) => i.epoch === epoch && 0 < i.seq && i.seq <= seq && seq <= i.lastSeq);
-    // A call goes on while others begin.
-    const find = () => around().find((i) => i.seq === seq) ?? around()[0];
+    this.frame.tell((this.#wanted = ""));
     this.#trace.pause();
-    while (!find() && (await this.#loadEarlier(false)));
+    const [epoch, seq] = place.split("-");
+    const [now, last] = this.#model.cursor.split("-");
+    const behind = epoch === now && Number(seq) > Number(last);
+    while (!this.#find(place) && !behind && (await this.#loadEarlier(false)));
     this.#trace.replace(this.#model.items, true);
-    const found = find();
+    const found = this.#find(place);
     const own = found && (this.#trace.element(`sessionError-${place}`) ?? this.#trace.element(found.key));
     if (own) {
       if (!own.checkVisibility()) this.#toolbar.clear();
       this.#trace.goTo(own);
-    } else this.frame.tell(this.#model.prev ? "That lies further back than this page reaches." : "That is not kept any more, or not there yet.");
+    } else if (this.#fault) this.frame.tell([this.#fault, " ", h("button", { click: () => this.#goTo(place) }, "Try again")], true);
+    else if (this.#model.prev && !behind) this.frame.tell("That lies further back than this page reaches.");
+    else if (this.#model.ended || (epoch === now && !behind)) this.frame.tell("That is not kept any more, or never was.");
+    else {
+      this.#wanted = place;
+      this.frame.tell("That is not there yet, or not any more; this page waits for it.", true);
+    }
   }
 
   /** @param {string} format */

@@ -9,6 +9,24 @@ import { EventParser } from "./sse.js";
 const DEAD_MS = 25_000;
 const LONGEST_MS = 15_000;
 
+/**
+ * Wait before trying again: the longer, the more attempts there were.
+ * @param {number} attempt
+ * @param {Problem} problem
+ * @param {(status: Status) => void} onStatus
+ * @param {(wake: () => void) => void} onWake Told how to end the wait.
+ * @returns {Promise<void>}
+ */
+export function pause(attempt, problem, onStatus, onWake) {
+  const most = Math.min(1000 * 2 ** (attempt - 1), LONGEST_MS);
+  const delay = most * (0.75 + Math.random() / 4);
+  onStatus({ state: "lost", attempt, next: Date.now() + delay, detail: problem.message });
+  return new Promise((resolve) => {
+    onWake(resolve);
+    setTimeout(resolve, delay);
+  });
+}
+
 export class Stream {
   #stopped = false;
   #wake = () => {};
@@ -60,26 +78,10 @@ export class Stream {
       const problem = await this.#once(path);
       if (this.#stopped) return;
       if (problem === null) continue;
-      if (problem.status >= 400 && problem.status < 500)
-        return this.onStatus({ state: "failed", detail: problem.message, code: problem.status });
-      await this.#wait(problem);
+      if (problem.refused) return this.onStatus({ state: "failed", detail: problem.message, code: problem.status });
+      this.#attempt += 1;
+      await pause(this.#attempt, problem, this.onStatus, (wake) => (this.#wake = wake));
     }
-  }
-
-  /** @param {Problem} problem */
-  async #wait(problem) {
-    this.#attempt += 1;
-    const most = Math.min(1000 * 2 ** (this.#attempt - 1), LONGEST_MS);
-    const delay = most * (0.75 + Math.random() / 4);
-    this.onStatus({ state: "lost", attempt: this.#attempt, next: Date.now() + delay, detail: problem.message });
-    await new Promise((resolve) => {
-      const timer = setTimeout(resolve, delay);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve(undefined);
-      };
-    });
-    this.#wake = () => {};
   }
 
   /**

@@ -7,10 +7,10 @@ import { counted, KINDS } from "./words.js";
 /** @typedef {import("./fold.js").Item} Item */
 
 export class Toolbar {
-  #follow = h("button", { "aria-pressed": "true", class: "follow", click: () => this.#toggleFollow() });
+  #follow = h("button.follow", { "aria-pressed": "true", click: () => this.#toggleFollow() });
   #problems = h("button", { "aria-pressed": "false", click: () => this.#toggle(this.#problems, "only-problems") });
   #search = h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search in this session", input: () => this.#find() });
-  #hits = h("span", { class: "dim", role: "status" });
+  #hits = h("span.dim", { role: "status" });
   /** @type {Map<string, any>} */
   #chips = new Map();
   #needle = "";
@@ -25,7 +25,7 @@ export class Toolbar {
       const chip = h("button", { "aria-pressed": "true", click: () => this.#toggle(chip, `hide-${kind}`, true) }, name, " ", h("span"));
       this.#chips.set(kind, chip);
     }
-    this.element = h("section", { class: "toolbar", "aria-label": "What to show" }, this.#follow, this.#problems,
+    this.element = h("section.toolbar", { "aria-label": "What to show" }, this.#follow, this.#problems,
       [...this.#chips.values()], this.#search, this.#hits);
     this.count([]);
     this.showFollow(true);

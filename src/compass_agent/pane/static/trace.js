@@ -221,4 +221,4 @@ export class Trace {
 const lookOf = (item) => [item.lastSeq, item.status, item.text?.length, item.title, item.sessionError?.title].join("|");
 
 /** @param {Element[]} rows */
-const section = (rows) => h("div", { class: "section" }, rows);
+const section = (rows) => h("div.section", {}, rows);
