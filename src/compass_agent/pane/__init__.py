@@ -47,7 +47,7 @@ _BETWEEN = re.compile(rb"\s*\n\s*")
 _GOES_ON = re.compile(rb"(?<=[{(\[,;])\n|\n(?=[})\]])")
 # Before a closing sign they separate nothing; no loop without a body stands there.
 _LAST = re.compile(rb"[;,](?=})|,(?=[)])")
-# A string, a template (with one in it, perhaps), a regular expression (a division has spaces), or signs.
+# A string, a template that may hold others, a regular expression (a division has spaces), or signs.
 _PART = re.compile(
     rb"""[ ]*("(?:\\.|[^"\\])*"|`(?:\$\{(?:[^`}]|`[^`]*`)*\}|[^`])*`"""
     rb"""|/(?![ /*])(?:\[(?:\\.|[^\]\\])*\]|\\.|[^/\\\[])+/)[ ]*"""
