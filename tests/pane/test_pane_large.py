@@ -148,5 +148,6 @@ def test_following_a_flood_stays_smooth_and_in_bounded_memory(
         f" heap {heaps[0]:.0f} to {max(heaps):.0f} MB"
     )
     assert statistics.median(single) < 50
+    assert statistics.median(steps) < 50
     assert rows <= MOST_ROWS
     assert max(heaps[-2:]) < 2 * heaps[1] + 50

@@ -97,7 +97,14 @@ def test_a_run_shows_text_tools_diffs_plan_and_what_was_put_in(tabs: Tabs, site:
     expect(page.locator(".k-assistantText strong")).to_have_text("fake clock")
     tools = page.locator(".k-toolCall")
     expect(tools.nth(0)).to_contain_text("done read tests/test_retry.py 150 ms · 40 lines")
-    expect(tools.nth(0).locator("details")).not_to_have_attribute("open", "")
+    expect(tools.nth(0).locator(".fold")).to_have_attribute("aria-expanded", "false")
+    output = tools.nth(0).locator(".body pre")
+    expect(output).to_be_hidden()
+    # The browser's own search looks into it, and says so when it found something there.
+    expect(output.locator("..")).to_have_attribute("hidden", "until-found")
+    output.dispatch_event("beforematch")
+    expect(output).to_be_visible()
+    expect(tools.nth(0).locator(".fold")).to_have_attribute("aria-expanded", "true")
     changed = "tests/test_retry.py +3 \N{MINUS SIGN}2"
     expect(tools.nth(1).locator("figcaption")).to_have_text(changed)
     expect(tools.nth(1).locator(".came .text").first).to_have_text("    clock = FakeClock()")
@@ -109,9 +116,11 @@ def test_a_run_shows_text_tools_diffs_plan_and_what_was_put_in(tabs: Tabs, site:
     link = page.locator(".k-notice a")
     expect(link).to_have_attribute("href", "https://agents.example/compaction")
     expect(link).to_have_attribute("rel", "noopener noreferrer nofollow")
-    thought = page.locator(".k-thinking details")
-    expect(thought).not_to_have_attribute("open", "")
-    thought.locator("summary").click()
+    thought = page.locator(".k-thinking .body")
+    expect(thought.locator(".fold")).to_have_attribute("aria-expanded", "false")
+    expect(thought.locator(".md")).to_be_hidden()
+    thought.locator(".fold").click()
+    expect(thought.locator(".md")).to_be_visible()
     expect(thought.locator(".md")).to_contain_text("so a slow machine makes it fail")
 
 

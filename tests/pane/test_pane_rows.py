@@ -74,14 +74,16 @@ def expect_pointed_at(page: Page) -> None:
 
 def expect_kept(page: Page, pen: Pen) -> None:
     build = pen.build
-    details = page.locator(".k-toolCall").locator(".body details")
-    expect(details).not_to_have_attribute("open", "")
-    details.locator("summary").click()
+    fold = page.locator(".k-toolCall .fold")
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    fold.click()
     pen.write(build.tool_call_update("t", RUNS, "one line\n" * 30 + "the last"))
-    expect(details).to_contain_text("the last")
-    expect(details.locator("summary")).to_be_focused()
+    output = page.locator(".k-toolCall .body pre")
+    expect(output).to_contain_text("the last")
+    expect(fold).to_be_focused()
     page.reload()
-    expect(details).to_have_attribute("open", "")
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    expect(output).to_be_visible()
 
 
 def test_a_late_failure_has_its_advice_at_once_and_a_removed_session_is_told(

@@ -134,10 +134,10 @@ def test_what_two_tabs_fold_is_kept_of_both(tabs: Tabs, site: Site) -> None:
     pages = [context.new_page() for _ in range(2)]
     for page in pages:
         page.goto(site.page("/s/folds"))
-        expect(page.locator(".k-thinking details")).to_have_count(3)
+        expect(page.locator(".k-thinking .fold")).to_have_count(3)
     for number, page in enumerate(pages):
-        page.locator(".k-thinking summary").nth(number).click()
+        page.locator(".k-thinking .fold").nth(number).click()
     for page in pages:
         page.reload()
-        opened = page.locator(".k-thinking details[open]")
+        opened = page.locator(".k-thinking .fold[aria-expanded=true]")
         expect(opened).to_have_count(2)

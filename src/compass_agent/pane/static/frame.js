@@ -46,7 +46,7 @@ export function tokenForm() {
     location.reload();
   };
   return h("form", { submit }, "The server asks for its token: it is in the file that it was given as --token-file. ",
-    input, " ", h("button", { type: "submit" }, "Open"));
+    input, " ", h("button", {}, "Open"));
 }
 
 export class PageFrame {
@@ -140,7 +140,7 @@ export class PageFrame {
     } });
     return h("dialog", { "aria-labelledby": "help-title" }, h("h2", { id: "help-title" }, "Keys"), h("dl", {}, keys),
       h("p", {}, h("label", {}, single, " single keys do something")),
-      h("form", { method: "dialog" }, h("button", { type: "submit" }, "Close")));
+      h("form", { method: "dialog" }, h("button", {}, "Close")));
   }
 
   /** @param {Record<string, (event: KeyboardEvent) => void>} actions */

@@ -39,7 +39,7 @@ export function makeRow(item, context) {
     const parts = () => [...body.querySelectorAll("a, button, summary, pre")];
     const held = body.contains(document.activeElement) ? parts().indexOf(document.activeElement) : -1;
     put(body, changed, context);
-    parts()[held]?.focus({ preventScroll: true });
+    if (held >= 0) parts()[held]?.focus({ preventScroll: true });
     element.classList.toggle("problem", isProblem(changed));
     element.item = changed;
   };
@@ -127,13 +127,22 @@ function stream(body, item) {
 }
 
 /**
- * What can be folded; as a reader leaves it, it is found again.
+ * What can be folded; as a reader leaves it, it is found again. No `<details>`: with thousands of them
+ * each new row costs a look at all.
  * @param {Item} item @param {Context} context @param {boolean} open @param {any} head @param {any} content
  */
 function foldable(item, context, open, head, content) {
   const key = `${context.session} ${item.key}`;
-  const details = h("details", { open: isOpen(key) ?? open }, h("summary", { click: () => keepOpen(key, !details.open) }, head), content);
-  return details;
+  // The browser's own search looks into what is folded, and opens it.
+  const part = h("div", { beforematch: () => show(true) }, content);
+  const button = h("button.fold", { click: () => keepOpen(key, show(!!part.hidden)) }, head);
+  const show = (/** @type {boolean} */ shown) => {
+    part.hidden = shown ? false : "until-found";
+    button.ariaExpanded = shown;
+    return shown;
+  };
+  show(isOpen(key) ?? open);
+  return [button, part];
 }
 
 /** @param {Item} item @param {Context} context */
@@ -158,9 +167,9 @@ function toolCall(body, item, context) {
     facts.append([took, size].filter(Boolean).join(" · "));
   }
   const head = [symbol(sym), " ", h("span", { class: `t-${item.status}` }, word), " ", h("code", {}, plain(item.title || item.toolCallId || "(no title)")), " ", facts];
-  const open = item.status === "FAILED" || lines <= OPEN_LINES;
+  const was = body.querySelector(".fold")?.ariaExpanded;
+  const open = was ? was === "true" : item.status === "FAILED" || lines <= OPEN_LINES;
   const long = output.length > MOST_OUTPUT;
   const shown = long ? `${output.slice(0, MOST_OUTPUT / 2)}\n… ${output.length - MOST_OUTPUT} characters …\n${output.slice(-MOST_OUTPUT / 2)}` : output;
-  const was = body.querySelector("details")?.open;
-  fill(body, output ? foldable(item, context, was ?? open, head, h("pre", { tabindex: "0" }, shown)) : h("div", {}, head), item.diffs.map(diffView));
+  fill(body, output ? foldable(item, context, open, head, h("pre", { tabindex: "0" }, shown)) : h("div", {}, head), item.diffs.map(diffView));
 }

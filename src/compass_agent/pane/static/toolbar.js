@@ -8,7 +8,7 @@ import { counted, KINDS } from "./words.js";
 
 export class Toolbar {
   #follow = h("button.follow", { "aria-pressed": "true", click: () => this.#toggleFollow() });
-  #problems = h("button", { "aria-pressed": "false", click: () => this.#toggle(this.#problems, "only-problems") });
+  #problems = h("button.only", { "aria-pressed": "false", click: () => this.#toggle(this.#problems, "only-problems") });
   #search = h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search in this session", input: () => this.#find() });
   #hits = h("span.dim", { role: "status" });
   /** @type {Map<string, any>} */

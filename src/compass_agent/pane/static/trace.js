@@ -9,7 +9,7 @@ import { h } from "./dom.js";
 /** @typedef {import("./rows.js").Row} Row */
 
 const PER_SECTION = 100;
-const BUDGET_MS = 24;
+const BUDGET_MS = 8;
 const NEAR = 24;
 
 export class Trace {
