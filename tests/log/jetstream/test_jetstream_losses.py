@@ -38,7 +38,7 @@ def flip(folder: Path, marker: bytes) -> None:
 async def test_a_byte_that_flipped_on_the_disk_costs_one_record_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marker: bytes, gap: list[str]
 ) -> None:
-    monkeypatch.setattr("compass_agent.log.jetstream.store._LAG_TRIES", 2)
+    monkeypatch.setattr("compass_agent.log.jetstream.blocks._LAG_TRIES", 2)
     server = NatsServer(tmp_path)
     server.start()
     stream = await fresh_stream(server, {"storage": "file"})

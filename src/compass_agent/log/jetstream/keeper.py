@@ -329,10 +329,10 @@ class Keeper:
         pos = cached.known.pos if cached.known else 0
         epoch = cut.kept.head.epoch
         found: dict[str, int] = {}
-        for block in sorted((await self._store.names(cached)).get(epoch, ())):
+        for block in sorted((await self._store.blocks.names(cached)).get(epoch, ())):
             if block * BLOCK > cut.last:
                 break
-            records, _ = await self._store.block(cached, epoch, block, pos)
+            records, _ = await self._store.blocks.block(cached, epoch, block, pos)
             trace = [record for record in records if not record.priority]
             if trace:
                 subject = self._store.subjects.record(
