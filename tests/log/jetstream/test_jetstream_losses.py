@@ -11,6 +11,7 @@ import pytest
 from compass_agent.log.jetstream import JetStreamLog
 from compass_agent.log.jetstream.faults import DamagedError
 from compass_agent.log.retention import Retention
+from compass_agent.wire import SessionMeta
 from nats_logs import fresh_log, fresh_stream
 from nats_servers import NatsServer
 from writing_logs import E1, E2, S, batch, failed, read_all, text
@@ -115,5 +116,37 @@ async def test_a_session_whose_newest_message_is_lost_is_not_taken_for_none(tmp_
         await log.delete(S)
         await log.open(S, E2)
         assert await read_all(log) == []
+    await log.aclose()
+    server.stop()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("frames", [0, 1])
+async def test_a_session_whose_sheet_is_lost_is_listed_and_can_be_removed(
+    tmp_path: Path, frames: int
+) -> None:
+    server = NatsServer(tmp_path)
+    server.start()
+    stream = await fresh_stream(server, {"storage": "file"})
+    log = JetStreamLog([server.url], stream)
+    await log.open(S, E1, SessionMeta(title="SHEET"))
+    for seq in range(1, frames + 1):
+        await log.append(batch(seq, priority=[seq], through=seq))
+    await log.open("other", E1)
+    await log.aclose()
+    server.stop()
+    flip(tmp_path, b"SHEET")
+    server.start()
+    log = JetStreamLog([server.url], stream)
+    with anyio.fail_after(20):
+        assert [one.session for one in await log.sessions()] == ["other", S]
+        await log.delete(S)
+        assert [one.session for one in await log.sessions()] == ["other"]
+        await log.open(S, E2)
+        await log.append(batch(1, trace=[1], through=1, epoch=E2))
+        await log.renew([(S, E2)])
+        await log.aclose()
+        log = JetStreamLog([server.url], stream)
+        assert await read_all(log) == ["t1"]
     await log.aclose()
     server.stop()

@@ -31,10 +31,17 @@ def _quick_lock() -> anyio.Lock:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A session as it is behind the message at `pos`; no state: there is no such session."""
+    """A session as it is behind the message at `pos`.
+
+    Attributes:
+        pos: That place in the stream.
+        state: What is known of it; None: there is no such session.
+        harmed: The engine has lost a sheet of it, and cannot put a new one in its place.
+    """
 
     pos: int
     state: SessionState | None
+    harmed: bool = False
 
 
 @dataclass(eq=False)
@@ -111,7 +118,8 @@ class CachedSession:
             return True
         before = known.state
         after = message.state if before is None else follow(before, message)
-        self.known = Snapshot(message.pos, None if after.gone else after)
+        harmed = message.harmed if message.epoch is None else known.harmed
+        self.known = Snapshot(message.pos, None if after.gone else after, harmed)
         if message.epoch is None:
             if before is None or _was_cut(before, after):
                 self.drop_frames()

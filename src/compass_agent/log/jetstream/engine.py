@@ -10,6 +10,7 @@ __all__ = ("Engine",)
 
 import json
 from base64 import b64decode
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -77,8 +78,13 @@ class Engine:
         """Whether it was closed."""
         return self._connection.closed
 
-    async def publish(self, subject: str, payload: bytes, fence: tuple[str, int]) -> int:
+    async def publish(
+        self, subject: str, payload: bytes, fence: tuple[str, int], *, harmed: bool = False
+    ) -> int:
         """Store a message unless the last one that matches `fence[0]` is not at `fence[1]`.
+
+        A sheet takes the place of the one before. Where the engine has lost one (`harmed`), it
+        would remove the new one in its stead, so that is done by hand.
 
         Returns:
             Its place in the stream.
@@ -93,13 +99,17 @@ class Engine:
             "Nats-Expected-Last-Subject-Sequence": str(fence[1]),
             "Nats-Expected-Last-Subject-Sequence-Subject": fence[0],
         }
-        if subject.endswith(".h"):
+        if subject.endswith(".h") and not harmed:
             headers["Nats-Rollup"] = "sub"
         try:
-            return (await self._json(subject, payload, headers))["seq"]
+            pos: int = (await self._json(subject, payload, headers))["seq"]
         except ConflictError:
             self._lags = self._is_bound
             raise
+        if harmed:
+            with suppress(EngineError):  # It only takes room.
+                await self.purge(subject, pos)
+        return pos
 
     async def api(self, name: str, body: object = None) -> dict[str, Any]:
         """Ask JetStream's own interface; return its answer.

@@ -108,6 +108,7 @@ class Message:
         seqs: The places of its frames, ascending.
         bounds: Where each frame's bytes end.
         data: The frames' bytes.
+        harmed: Of a sheet: the engine has lost one that was stored before it.
     """
 
     pos: int
@@ -120,6 +121,7 @@ class Message:
     seqs: Sequence[int] = ()
     bounds: Sequence[int] = ()
     data: bytes = b""
+    harmed: bool = False
 
     @property
     def first(self) -> int:
@@ -179,10 +181,15 @@ def encode_record(
     return b"".join((fixed, text, offsets, bounds, *encoded))
 
 
-def encode_sheet(prev: int, at_ms: int, state: SessionState) -> bytes:
-    """Return the bytes of a sheet; the arguments are those of `encode_record`."""
+def encode_sheet(prev: int, at_ms: int, state: SessionState, *, harmed: bool = False) -> bytes:
+    """Return the bytes of a sheet; the arguments are those of `encode_record`.
+
+    That one was lost before is part of it, since the engine cannot replace what it has lost.
+    """
     epochs = [to_values(kept) for kept in state.epochs]
     meta = [prev, at_ms, state.arrivals, state.size, int(state.gone), epochs]
+    if harmed:
+        meta.append(1)
     text = json.dumps(meta, separators=(",", ":")).encode("ascii")
     return _FIXED.pack(_FORMAT, _SHEET, 0, len(text), 0, 0) + text
 
@@ -208,7 +215,8 @@ def _decode(pos: int, payload: bytes) -> Message:
     prev, at_ms, arrivals, size, flag, values = meta[:6]
     if kind == _SHEET:
         epochs = tuple(from_values(one) for one in values)
-        return Message(pos, prev, at_ms, SessionState(epochs, arrivals, size, gone=bool(flag)))
+        state = SessionState(epochs, arrivals, size, gone=bool(flag))
+        return Message(pos, prev, at_ms, state, harmed=any(meta[6:7]))
     kept = from_values(values)
     state = SessionState((kept,), pos if flag else arrivals, size, loose=kept.head.epoch)
     seqs: Sequence[int] = range(first, first + count)

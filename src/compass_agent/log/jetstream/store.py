@@ -201,16 +201,16 @@ class Store:
             return "the engine lost what was written last" if there else Snapshot(0, None)
         message = decoded(session, last)
         if message.epoch is None:
-            return _snapshot(message, message.state)
+            return _snapshot(message, message.state, message)
         sheet = await self.engine.last(self.subjects.sheet(session))
         if sheet is None:
             return "there are frames, but of their epochs nothing is known"
         older = decoded(session, sheet)
         if sheet.pos > last.pos:
-            return _snapshot(older, older.state)
+            return _snapshot(older, older.state, older)
         if older.state.find(message.epoch) is None:
             return "there are frames of an epoch of which nothing is known"
-        return _snapshot(message, follow(older.state, message))
+        return _snapshot(message, follow(older.state, message), older)
 
     async def put_sheet(self, cached: CachedSession, state: SessionState) -> None:
         """Store what is known of all epochs; the lock is held.
@@ -219,9 +219,11 @@ class Store:
             OperationError: As `Engine.publish`.
         """
         prev = cached.known.pos if cached.known else 0
-        payload = encode_sheet(prev, self.now_ms(), state)
-        pos = await self._put(cached, self.subjects.sheet(cached.session), payload, prev)
-        self._passes(cached, Message(pos, prev, 0, replace(state, loose=None)))
+        harmed = cached.known is not None and cached.known.harmed
+        payload = encode_sheet(prev, self.now_ms(), state, harmed=harmed)
+        subject = self.subjects.sheet(cached.session)
+        pos = await self._put(cached, subject, payload, prev, harmed=harmed)
+        self._passes(cached, Message(pos, prev, 0, replace(state, loose=None), harmed=harmed))
 
     async def put_record(
         self, cached: CachedSession, state: SessionState, kept: KeptEpoch, frames: Frames, lane: str
@@ -254,9 +256,19 @@ class Store:
         seqs = (frames[0][0],)
         self._passes(cached, Message(pos, prev, 0, after, epoch, lane != "trace", behind, seqs))
 
-    async def _put(self, cached: CachedSession, subject: str, payload: bytes, prev: int) -> int:
+    async def _put(
+        self,
+        cached: CachedSession,
+        subject: str,
+        payload: bytes,
+        prev: int,
+        *,
+        harmed: bool = False,
+    ) -> int:
         fence = (self.subjects.session(cached.session), prev)
         try:
+            if harmed:
+                return await self.engine.publish(subject, payload, fence, harmed=True)
             return await self.engine.publish(subject, payload, fence)
         except FullError:
             raise
@@ -288,5 +300,5 @@ class Store:
                 return
 
 
-def _snapshot(message: Message, state: SessionState) -> Snapshot:
-    return Snapshot(message.pos, None if state.gone else state)
+def _snapshot(message: Message, state: SessionState, sheet: Message) -> Snapshot:
+    return Snapshot(message.pos, None if state.gone else state, sheet.harmed)
