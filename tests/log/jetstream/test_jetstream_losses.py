@@ -8,8 +8,8 @@ import anyio
 import nats
 import pytest
 
+from compass_agent.frames import Cursor
 from compass_agent.log.jetstream import JetStreamLog
-from compass_agent.log.jetstream.faults import DamagedError
 from compass_agent.log.retention import Retention
 from compass_agent.wire import SessionMeta
 from nats_logs import fresh_log, fresh_stream
@@ -90,32 +90,77 @@ async def test_priority_that_somebody_removed_reads_as_a_fault(nats_server: Nats
     await log.aclose()
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_session_whose_newest_message_is_lost_is_not_taken_for_none(tmp_path: Path) -> None:
-    server = NatsServer(tmp_path)
+async def log_without_its_newest_record(
+    folder: Path, *, priority: bool
+) -> tuple[NatsServer, JetStreamLog]:
+    """A log with the places 1 to 5; 3 to 5, in one record, were answered and are lost."""
+    server = NatsServer(folder)
     server.start()
     stream = await fresh_stream(server, {"storage": "file"})
     log = JetStreamLog([server.url], stream)
     await log.open(S, E1)
-    await log.append(batch(1, priority={1: failed("FIRST")}, through=1))
-    await log.append(batch(2, priority={2: failed("NEWEST")}, through=2, prev_priority=1))
+    await log.append(batch(1, priority=[1], trace=[2], through=2))
+    last = batch(2, through=5, prev_priority=1)
+    lane = last.priority if priority else last.trace
+    lane += [(seq, failed("NEWEST") if priority else text("NEWEST")) for seq in (3, 4, 5)]
+    assert (await log.append(last)).code is None
     await log.open("other", E1)
     await log.aclose()
     server.stop()
-    flip(tmp_path, b"NEWEST")
+    flip(folder, b"NEWEST")
     server.start()
-    log = JetStreamLog([server.url], stream)
+    return server, JetStreamLog([server.url], stream)
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_session_whose_newest_record_is_lost_is_read_and_goes_on_behind_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("compass_agent.log.jetstream.blocks._LAG_TRIES", 2)
+    server, log = await log_without_its_newest_record(tmp_path, priority=False)
     with anyio.fail_after(20):
-        listed = {one.session: one.last_error for one in await log.sessions()}
-        assert [*listed] == ["other", S]
-        assert "cannot be read" in str(listed[S])
-        with pytest.raises(DamagedError, match="refused"):
-            await read_all(log)
-        with pytest.raises(DamagedError, match="refused"):
-            await log.open(S, E2)
-        await log.delete(S)
+        assert await read_all(log) == ["p1", "t2"]
+        assert {one.session for one in await log.sessions()} == {"other", S}
+        await log.renew([(S, E1)])  # what is known is written down again meanwhile
+        answer = await log.append(batch(3, trace=[6, 9], through=9, prev_priority=1))
+        assert (answer.code, answer.through, answer.late_trace) == (None, 9, 0)
+        whole = ["p1", "t2", "gap 3-5 log_loss", "t6", "gap 7-8 dropped", "t9"]
+        assert await read_all(log) == whole
+        # Who had read what is lost goes on behind it.
+        assert await read_all(log, after=Cursor(E1, 5)) == whole[3:]
+    await log.aclose()
+    log = JetStreamLog([server.url], log._engine.stream)  # pyright: ignore[reportPrivateUsage] - the same again
+    with anyio.fail_after(20):
+        assert await read_all(log) == whole
+    await log.aclose()
+    server.stop()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_writer_is_told_that_its_newest_priority_record_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("compass_agent.log.jetstream.blocks._LAG_TRIES", 2)
+    server, log = await log_without_its_newest_record(tmp_path, priority=True)
+    with anyio.fail_after(20):
+        answer = await log.append(batch(3, priority=[6], through=6, prev_priority=5))
+        assert (answer.missing_from, answer.last_priority) == (2, 1)
+        told = batch(3, priority=[6], through=6, prev_priority=5, lost_priority=5)
+        assert (await log.append(told)).code is None
+        assert await read_all(log) == ["p1", "t2", "gap 3-5 log_loss", "p6"]
+    await log.aclose()
+    server.stop()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_new_writer_goes_on_where_the_newest_record_is_lost(tmp_path: Path) -> None:
+    server, log = await log_without_its_newest_record(tmp_path, priority=True)
+    with anyio.fail_after(20):
         await log.open(S, E2)
-        assert await read_all(log) == []
+        assert (await log.append(batch(1, trace=[1], through=1, epoch=E2))).code is None
+        assert await read_all(log) == ["p1", "t2", "reset 2 new_epoch", "t1"]
+        await log.delete(S)
+        assert [one.session for one in await log.sessions()] == ["other"]
     await log.aclose()
     server.stop()
 

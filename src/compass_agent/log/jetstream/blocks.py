@@ -91,7 +91,7 @@ class Blocks:
         subject = self.subjects.priority(session)
         at_last = await self.engine.following(subject, last)
         if at_last is None or at_last.pos != last:  # It is lost: there is nothing to wait for.
-            return [decoded(session, one) for one in await self._of_leader(subject, after + 1)]
+            return [decoded(session, one) for one in await self.of_leader(subject, after + 1)]
         raise _behind()
 
     async def _fetch_block(self, cached: CachedSession, epoch: str, block: int) -> list[Message]:
@@ -107,7 +107,7 @@ class Blocks:
             if tries < _LAG_TRIES:
                 stored = await self.engine.fetch(subject, 1)
             else:
-                stored = await self._of_leader(subject, 1)
+                stored = await self.of_leader(subject, 1)
                 await self._miss(cached.session, subject, counts, stored)
             found = [decoded(cached.session, one) for one in stored]
             lost = sum(self._lost.get(subject, {}).values())
@@ -126,7 +126,7 @@ class Blocks:
         lost = self._lost.get(self.subjects.block(session, epoch, block), {})
         return {subject.split(".")[-2] == "p" for subject in lost}
 
-    async def _of_leader(self, subject: str, start: int) -> list[Stored]:
+    async def of_leader(self, subject: str, start: int) -> list[Stored]:
         """Return all messages that match, as the leader alone can read them, one by one."""
         found: list[Stored] = []
         while (one := await self.engine.following(subject, start)) is not None:

@@ -37,11 +37,19 @@ class Snapshot:
         pos: That place in the stream.
         state: What is known of it; None: there is no such session.
         harmed: The engine has lost a sheet of it, and cannot put a new one in its place.
+        newest: What the engine takes for the place of its newest message; None: `pos`. Where it has
+            lost that message, it says 0.
     """
 
     pos: int
     state: SessionState | None
     harmed: bool = False
+    newest: int | None = None
+
+    @property
+    def fence(self) -> int:
+        """What the next message is to be fenced by."""
+        return self.pos if self.newest is None else self.newest
 
 
 @dataclass(eq=False)

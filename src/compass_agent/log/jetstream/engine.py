@@ -149,13 +149,13 @@ class Engine:
             if not some or len(found) >= answer.get("total", 0):
                 return found
 
-    async def holds(self, subject: str) -> bool:
-        """Tell whether messages match, also when none can be read; False: the user may not ask."""
+    async def counted(self, subject: str) -> dict[str, int] | None:
+        """As `subjects`, of messages that cannot be read, too; None: the user may not ask."""
         try:
-            return bool(await self.subjects(subject))
+            return await self.subjects(subject)
         except EngineError as error:
             if error.code is ErrorCode.PERMISSION_DENIED:
-                return False
+                return None
             raise
 
     async def bytes(self) -> int:

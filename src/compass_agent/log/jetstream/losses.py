@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ("losses", "unreadable")
+__all__ = ("losses", "unreadable", "with_lost_end", "with_told_end")
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from compass_agent.frames import AgentSessionState, Cursor, SessionError, SessionErrorKind
-from compass_agent.log.epoch import Mark
+from compass_agent.log.epoch import FOREVER, Mark
 from compass_agent.log.jetstream.records import BLOCK
 from compass_agent.log.read import SessionSummary
 from compass_agent.wire import GapReason
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from compass_agent.log.epoch import EpochHead
     from compass_agent.log.jetstream.records import Message
+    from compass_agent.wire import Batch
 
 _NOWHERE = "0" * 16
 
@@ -42,6 +44,42 @@ def unreadable(session: str) -> SessionSummary:
         cursor=Cursor(_NOWHERE, 0),
         ended=False,
     )
+
+
+def with_lost_end(head: EpochHead) -> EpochHead:
+    """Return the epoch when its newest record is lost: what is missing above was in it.
+
+    How much that is, the next batch tells.
+    """
+    if not head.open or _lost_end(head) is not None:
+        return head
+    lost = Mark(head.through + 1, FOREVER, GapReason.LOG_LOSS)
+    return replace(head, marks=(*head.marks, lost))
+
+
+def with_told_end(head: EpochHead, batch: Batch) -> EpochHead:
+    """Return the epoch when `batch` is the first one behind a record that is lost.
+
+    Its frames, and what it leaves out, come from behind what was lost; what is missing further on
+    was never stored.
+    """
+    lost = _lost_end(head)
+    if lost is None:
+        return head
+    firsts = [lane[0][0] - 1 for lane in (batch.priority, batch.trace) if lane]
+    last = batch.end.last_seq if batch.end else batch.through
+    told = replace(lost, last=max(lost.first - 1, min([last, *firsts])))
+    marks = [mark for mark in head.marks if mark is not lost]
+    if told.first <= told.last:
+        marks.append(told)
+    return replace(head, marks=tuple(marks))
+
+
+def _lost_end(head: EpochHead) -> Mark | None:
+    for mark in head.marks:
+        if mark.reason is GapReason.LOG_LOSS and mark.last == FOREVER:
+            return mark
+    return None
 
 
 def losses(

@@ -17,7 +17,7 @@ from compass_agent.log.jetstream.blocks import Blocks
 from compass_agent.log.jetstream.cache import CachedSession, Snapshot
 from compass_agent.log.jetstream.faults import DamagedError, EngineError, FullError
 from compass_agent.log.jetstream.heads import SessionState
-from compass_agent.log.jetstream.lookups import decoded, joined
+from compass_agent.log.jetstream.lookups import decoded, joined, without_last
 from compass_agent.log.jetstream.records import (
     Message,
     Subjects,
@@ -197,8 +197,7 @@ class Store:
         What is written or deleted between two questions looks like that as well.
         """
         if last is None:
-            there = await self.engine.holds(self.subjects.session(session))
-            return "the engine lost what was written last" if there else Snapshot(0, None)
+            return await self._behind_loss(session)
         message = decoded(session, last)
         if message.epoch is None:
             return _snapshot(message, message.state, message)
@@ -211,6 +210,29 @@ class Store:
         if older.state.find(message.epoch) is None:
             return "there are frames of an epoch of which nothing is known"
         return _snapshot(message, follow(older.state, message), older)
+
+    async def _behind_loss(self, session: str) -> Snapshot | str:
+        """Return what is known without the last message; or why nothing is.
+
+        Of what was lost nothing is known but that it stood behind all that is there.
+        """
+        everything = self.subjects.session(session)
+        there = await self.engine.counted(everything)
+        sheet = await self.engine.last(self.subjects.sheet(session))
+        if sheet is None:
+            return "the engine lost what was written last" if there else Snapshot(0, None)
+        if there is None:
+            return "the engine lost what was written last, and this user may not look further"
+        rest = await self.blocks.of_leader(everything, sheet.pos)
+        moved = not rest or rest[0].pos != sheet.pos
+        if moved or await self.engine.last(everything) is not None:
+            return "others write to it"
+        lost = [subject for subject in there if await self.engine.last(subject) is None]
+        messages = [decoded(session, one) for one in rest]
+        known = without_last(messages, {subject.split(".")[-3] for subject in lost})
+        if known is None:
+            return "there are frames of an epoch of which nothing is known"
+        return replace(_snapshot(messages[-1], known, messages[0]), newest=0)
 
     async def put_sheet(self, cached: CachedSession, state: SessionState) -> None:
         """Store what is known of all epochs; the lock is held.
@@ -265,7 +287,8 @@ class Store:
         *,
         harmed: bool = False,
     ) -> int:
-        fence = (self.subjects.session(cached.session), prev)
+        at = cached.known.fence if cached.known else prev
+        fence = (self.subjects.session(cached.session), at)
         try:
             if harmed:
                 return await self.engine.publish(subject, payload, fence, harmed=True)

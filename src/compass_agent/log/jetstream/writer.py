@@ -12,6 +12,7 @@ import anyio
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.jetstream.faults import ConflictError, EngineError, FullError
 from compass_agent.log.jetstream.heads import KeptEpoch, SessionState
+from compass_agent.log.jetstream.losses import with_told_end
 from compass_agent.log.jetstream.pages import within
 from compass_agent.log.jetstream.steps import sealed_by, step
 from compass_agent.log.rules import bytes_of, close_head
@@ -62,6 +63,8 @@ class Writer:
                 kept = None if state is None else state.find(batch.epoch)
                 if kept is not None and fresh is None:
                     batch = fresh = await self._without_stored(cached, kept, batch)
+                if kept is not None and kept.head.marks:
+                    kept = replace(kept, head=with_told_end(kept.head, batch))
                 now = kept and step(kept, batch, self._store.now_ms(), begun=begun)
                 if not looked and (now is None or now.kept is None):
                     # Nothing to store, by what may be old news.
