@@ -12,6 +12,7 @@ __all__ = ("Keeper",)
 import logging
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ import anyio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import check_session_id
-from compass_agent.log.jetstream.faults import DamagedError
+from compass_agent.log.jetstream.faults import ConflictError, DamagedError
 from compass_agent.log.jetstream.heads import SessionState
 from compass_agent.log.jetstream.losses import unreadable
 from compass_agent.log.jetstream.pages import trace_sizes
@@ -259,7 +260,11 @@ class Keeper:
             return True
         cached = self._store.session(session)
         below = cached.known.pos + 1 if cached.known else 0
-        await self._store.engine.purge(self._store.subjects.session(session), below)
+        engine, everything = self._store.engine, self._store.subjects.session(session)
+        await engine.purge(everything, below)
+        if await engine.counted(everything) and await engine.last(everything) is None:
+            with suppress(ConflictError):  # Somebody has opened it anew.
+                await self._remove_unread(session)
         return True
 
     async def _remove_unread(self, session: str) -> None:
