@@ -195,3 +195,64 @@ async def test_a_session_whose_sheet_is_lost_is_listed_and_can_be_removed(
         assert await read_all(log) == ["t1"]
     await log.aclose()
     server.stop()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize(
+    ("removed", "read"),
+    [
+        ([], ["gap 1-1 dropped", "p2", "gap 3-3 dropped", "p4", "gap 5-5 dropped", "p6"]),
+        ([2], ["gap 1-2 log_loss", "gap 3-3 dropped", "p4", "gap 5-5 dropped", "p6"]),
+        ([2, 4], ["gap 1-4 log_loss", "gap 5-5 dropped", "p6"]),
+        ([2, 4, 6], ["gap 1-6 log_loss"]),
+        ([4, 6], ["gap 1-1 dropped", "p2", "gap 3-6 log_loss"]),
+    ],
+)
+async def test_priority_that_was_removed_in_a_row_is_never_told_as_dropped(
+    nats_server: NatsServer, removed: list[int], read: list[str]
+) -> None:
+    log = await fresh_log(nats_server)
+    await log.open(S, E1)
+    for seq in (2, 4, 6):
+        await log.append(batch(seq, priority=[seq], through=seq, prev_priority=seq - 2))
+    await log.append(batch(7, trace=[7, 5000], through=5000, prev_priority=6))
+    await remove(log, nats_server, [seq // 2 + 1 for seq in removed])
+    assert await read_all(log) == [*read, "t7", "gap 8-4999 dropped", "t5000"]
+    await log.aclose()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_block_of_which_all_is_removed_is_told_as_a_fault(nats_server: NatsServer) -> None:
+    log = await fresh_log(nats_server)
+    await log.open(S, E1)
+    await log.append(batch(1, priority=[100], through=100))
+    await log.append(batch(2, trace=[5000], through=5000, prev_priority=100))
+    await remove(log, nats_server, [2])
+    assert await read_all(log) == ["gap 1-100 log_loss", "gap 101-4999 dropped", "t5000"]
+    await log.aclose()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("through", [3, 5000])
+async def test_trace_that_was_dropped_is_no_fault_when_priority_is_a_page_further_on(
+    nats_server: NatsServer, through: int
+) -> None:
+    log = await fresh_log(nats_server)
+    await log.open(S, E1)
+    await log.append(batch(1, trace=[1, 3], through=3))
+    await log.append(batch(2, priority=[5000], through=through))
+    whole = ["t1", "gap 2-2 dropped", "t3"]
+    if through == 5000:
+        whole += ["gap 4-4999 dropped", "p5000"]
+    for page_frames in (2, 7):
+        assert await read_all(log, page_frames=page_frames) == whole
+    await log.aclose()
+
+
+async def remove(log: JetStreamLog, server: NatsServer, places: list[int]) -> None:
+    """Have somebody remove the messages at these places of the stream."""
+    client = await nats.connect(server.url)  # pyright: ignore[reportUnknownMemberType] - of options that are not used
+    stream = log._engine.stream  # pyright: ignore[reportPrivateUsage] - to harm it
+    for place in places:
+        await client.jetstream().delete_msg(stream, place)  # pyright: ignore[reportUnknownMemberType] - of options that are not used
+    await client.close()

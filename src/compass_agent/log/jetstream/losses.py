@@ -83,7 +83,11 @@ def _lost_end(head: EpochHead) -> Mark | None:
 
 
 def losses(
-    head: EpochHead, blocks: Mapping[int, list[Message]], lost: Mapping[int, set[bool]]
+    head: EpochHead,
+    blocks: Mapping[int, list[Message]],
+    lost: Mapping[int, set[bool]],
+    *,
+    complete: bool,
 ) -> tuple[Mark, ...]:
     """Return where frames that are missing are so because the engine lost them.
 
@@ -91,8 +95,9 @@ def losses(
         head: Their epoch.
         blocks: The records of the blocks that were looked at.
         lost: The lanes (True: priority) of which the engine says itself that it lost something.
+        complete: No block of the epoch follows them.
     """
-    marks = _priority_lost(head, blocks)
+    marks = _priority_lost(head, blocks, complete=complete)
     for block, lanes in lost.items():
         records = sorted(blocks[block], key=_pos)
         for priority in lanes:
@@ -119,14 +124,21 @@ def _broken(records: list[Message]) -> list[tuple[int, int]]:
     return found or [(records[-1].pos, records[-1].pos + 1) if records else (0, 1)]
 
 
-def _priority_lost(head: EpochHead, blocks: Mapping[int, list[Message]]) -> list[Mark]:
-    """Return where priority frames were that are said to be stored, but are not there."""
+def _priority_lost(
+    head: EpochHead, blocks: Mapping[int, list[Message]], *, complete: bool
+) -> list[Mark]:
+    """Return where priority frames were that are said to be stored, but are not there.
+
+    A block of which there is nothing is not among those that were looked at.
+    """
     records = [record for some in blocks.values() for record in some]
     there = {seq for record in records if record.priority for seq in record.seqs}
     told = {record.state.epochs[0].head.last_priority for record in records}
+    told |= {record.prev_priority for record in records}
+    end = (max(blocks, default=-1) + 1) * BLOCK
     marks: list[Mark] = []
     for seq in sorted((told | {head.last_priority}) - there - {0}):
-        looked_at = seq // BLOCK in blocks or not any(one >= seq // BLOCK for one in blocks)
+        looked_at = seq <= head.through and (complete or seq < end)
         if looked_at and not _covered(head.marks, seq):
             first = max((one + 1 for one in there if one < seq), default=1)
             first = min(seq, max(first, head.trimmed + 1))

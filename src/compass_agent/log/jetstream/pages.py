@@ -112,7 +112,7 @@ async def _page(
         marks: tuple[Mark, ...] = ()
         if len(rows) < (head.through if complete else rows[-1].seq) - after:
             lost = {one: store.blocks.lost_lanes(cached.session, head.epoch, one) for one in seen}
-            marks = losses(head, seen, lost)
+            marks = losses(head, seen, lost, complete=complete)
         return _Rows(FrameRun.of(rows), complete, fetched, marks)
 
     known = await store.blocks.names(cached)

@@ -108,6 +108,8 @@ class Message:
         seqs: The places of its frames, ascending.
         bounds: Where each frame's bytes end.
         data: The frames' bytes.
+        prev_priority: Of a priority record: the last `seq` of that lane before it; 0: none, or not
+            told.
         harmed: Of a sheet: the engine has lost one that was stored before it.
     """
 
@@ -121,6 +123,7 @@ class Message:
     seqs: Sequence[int] = ()
     bounds: Sequence[int] = ()
     data: bytes = b""
+    prev_priority: int = 0
     harmed: bool = False
 
     @property
@@ -163,12 +166,14 @@ def encode_record(
     Args:
         prev: The place of the message before it in the session.
         at_ms: When it is stored.
-        state: What is known of the session behind it.
+        state: What is known of the session, of this epoch ahead of it, else behind it.
         kept: The epoch behind it.
         frames: At least one, ascending.
         lane: "trace", "priority", or "behind": priority that readers may have passed.
     """
     meta = [prev, at_ms, state.arrivals, state.size, int(lane == "behind"), to_values(kept)]
+    if lane != "trace" and (before := state.find(kept.head.epoch)) is not None:
+        meta.append(before.head.last_priority)
     seqs: tuple[int, ...]
     encoded: tuple[bytes, ...]
     seqs, encoded = zip(*frames, strict=True)
@@ -237,6 +242,7 @@ def _decode(pos: int, payload: bytes) -> Message:
         seqs,
         bounds,
         payload[begin + 4 * count :],
+        sum(meta[6:7]),
     )
 
 
