@@ -79,11 +79,11 @@ class Writer:
                     looked, fresh = False, None
                     await turns.lost()
                     continue
+                if now.answer is not None:
+                    return now.answer
                 begun, turns = True, _Turns()
                 if not now.priority:
                     batch = _without(batch, {seq for seq, _ in now.frames})
-                if now.answer is not None:
-                    return now.answer
 
     async def _without_stored(self, cached: CachedSession, kept: KeptEpoch, batch: Batch) -> Batch:
         """Return the batch without trace that is stored already, of which the sender does not know.
@@ -221,11 +221,11 @@ class Writer:
         if now.frames and not now.priority and now.frames[0][0] <= kept.top:
             there = await self._there(cached, kept, now)
             fresh = [frame for frame in now.frames if frame[0] not in there]
+            now = replace(now, size=None)
         else:
             fresh = now.frames
-        head = replace(after.head, frames=kept.head.frames + len(fresh))
-        after = KeptEpoch(head, after.top)
-        size = state.size + bytes_of(fresh)
+        after = after.holding(kept.head.frames + len(fresh))
+        size = state.size + (bytes_of(fresh) if now.size is None else now.size)
         if not fresh:
             done = SessionState(state.with_epoch(after).epochs, state.arrivals, size)
             await self._store.put_sheet(cached, done)
