@@ -218,6 +218,8 @@ class Store:
         """
         everything = self.subjects.session(session)
         there = await self.engine.counted(everything)
+        if there == {}:
+            return Snapshot(0, None)
         sheet = await self.engine.last(self.subjects.sheet(session))
         if sheet is None:
             return "the engine lost what was written last" if there else Snapshot(0, None)
