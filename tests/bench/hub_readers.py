@@ -42,6 +42,7 @@ _EPOCH = "0" * 16
 _BATCH = 64
 _DELIVERIES = 256_000
 _AT_ONCE = 50
+_SETTLE_S = 6.0
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _spawn = multiprocessing.get_context("spawn")
 
@@ -109,7 +110,8 @@ def _measure(kind: str, readers: int, sessions: int) -> _Figures:
 
 
 def _idle(pid: int, seconds: float = 3.0) -> float:
-    """Return which part of a processor a process takes while nothing is written."""
+    """Return which part of a processor a process takes once nothing was written for a while."""
+    threading.Event().wait(_SETTLE_S)
     before = _cpu_s(pid)
     threading.Event().wait(seconds)
     return (_cpu_s(pid) - before) / seconds

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _SHORTEST_PAUSE = 0.004
 _LONGEST_PAUSE = 0.05
-_MORE_OF_EACH, _MOST = 0.005, 1.0
+_MORE_OF_EACH, _MOST = 0.005, 2.0
 """Where many read, each asks the less often: what one of them learns wakes all. So all together
 ask two hundred times a second, and a hub with a thousand readers is at rest when nothing comes."""
 
