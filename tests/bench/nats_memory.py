@@ -1,10 +1,17 @@
-"""What a NATS server keeps in memory for sessions at which nothing happens, and for tails."""
+"""What a NATS server keeps in memory for sessions at which nothing happens, and for tails.
+
+    PYTHONPATH=tests python tests/bench/nats_memory.py [--sessions N] [--tails N]
+
+As the row `nats-memory` of bench.py, of any size.
+"""
 
 from __future__ import annotations
 
 __all__ = ("memory_rows",)
 
+import argparse
 import tempfile
+import time
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,3 +92,21 @@ def _resident_kb(pid: int) -> int:
     """Return the memory of a process that is in use."""
     lines = Path(f"/proc/{pid}/status").read_text("ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+
+
+def main() -> int:
+    """Measure, print; return the exit status."""
+    parser = argparse.ArgumentParser(description="Measure what sessions and tails cost a server.")
+    parser.add_argument("--sessions", type=int, default=100_000, metavar="N")
+    parser.add_argument("--tails", type=int, default=2_000, metavar="N")
+    options = parser.parse_args()
+    before = time.monotonic()
+    rows = memory_rows(options.sessions, min(options.tails, options.sessions))
+    for row in rows:
+        print(f"{row.name}: {row.ours:.2f} {row.unit}, at most {row.floor:.2f}")
+    print(f"{time.monotonic() - before:.0f} s")
+    return int(not all(row.met for row in rows))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

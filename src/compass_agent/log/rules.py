@@ -151,8 +151,7 @@ def decide(head: EpochHead, batch: Batch, now_ms: int) -> Applied:
     except OperationError as error:
         return Applied(_answer(head, batch, code=error.code))
     after = _with_status(_after(head, batch, priority, trace, now_ms), decoded)
-    answer = _answer(after, batch, late_trace=len(batch.trace) - len(trace))
-    after = replace(after, told=(*after.told[1 - _REMEMBERED :], answer))
+    answer = after.told[-1]
     behind = head.sealed or (bool(priority) and priority[0][0] <= head.through)
     return Applied(answer, after, priority, trace, behind)
 
@@ -243,13 +242,18 @@ def _ascends(frames: Sequence[tuple[int, bytes]]) -> bool:
     if not frames:
         return True
     seqs = [*map(_SEQ, frames)]
+    if seqs[-1] - seqs[0] == len(seqs) - 1 and 0 < seqs[0] <= seqs[-1] <= FOREVER:
+        return seqs == [*range(seqs[0], seqs[-1] + 1)]
     return seqs[0] > 0 and seqs[-1] <= FOREVER and all(map(lt, seqs, islice(seqs, 1, None)))
 
 
 def _after(
     head: EpochHead, batch: Batch, priority: Frames, trace: Frames, now_ms: int
 ) -> EpochHead:
-    """Return the epoch with the frames stored; its count of frames is left to the backend."""
+    """Return the epoch with the frames stored, and what the sender is told of that.
+
+    The count of its frames is left to the backend.
+    """
     last_priority = max(head.last_priority, batch.lost_priority)
     highest = head.highest
     if priority:
@@ -267,6 +271,13 @@ def _after(
     lost_from = max(head.last_priority, head.through) + 1
     if batch.lost_priority >= lost_from:
         marks = (*marks, Mark(lost_from, batch.lost_priority, GapReason.LOG_LOSS))
+    answer = Answer(
+        batch=batch.number,
+        last_priority=last_priority,
+        through=through,
+        late_trace=len(batch.trace) - len(trace),
+        sealed=head.sealed,
+    )
     return replace(
         head,
         updated_ms=now_ms,
@@ -276,6 +287,7 @@ def _after(
         highest=highest,
         end=batch.end and replace(batch.end, reason=valid_text(batch.end.reason)),
         marks=marks,
+        told=(*head.told[1 - _REMEMBERED :], answer),
     )
 
 

@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 _SHORTEST_PAUSE = 0.004
 _LONGEST_PAUSE = 0.05
+_MORE_OF_EACH, _MOST = 0.005, 2.0
+"""Where many read, each asks the less often: what one of them learns wakes all. So all together
+ask two hundred times a second, and a hub with a thousand readers is at rest when nothing comes."""
+
+_SPREAD = 0.618
+"""They do not ask in step: the n-th one waits as long as the fraction of n times this says."""
 
 
 def wall_ms() -> int:
@@ -80,7 +86,7 @@ class PageStream:
         OperationError: `unsupported_input`: no session id, or a page of no frames.
     """
 
-    __slots__ = ("_page_frames", "_reading", "_session", "_source", "_then", "_watch")
+    __slots__ = ("_page_frames", "_reading", "_session", "_share", "_source", "_then", "_watch")
 
     def __init__(
         self,
@@ -98,6 +104,7 @@ class PageStream:
         self._page_frames = page_frames
         self._reading = Reading(after, follow=follow)
         self._watch = source.wake.watch(session)
+        self._share = 1 - source.wake.readers * _SPREAD % 1 / 2
         self._then: Then | None = None
 
     def __aiter__(self) -> PageStream:
@@ -137,11 +144,12 @@ class PageStream:
 
     async def _wait(self) -> None:
         pause = _SHORTEST_PAUSE
-        while not await self._watch.wait(pause):
+        while not await self._watch.wait(pause * self._share):
             if self._reading.due(self._source.now_ms()):
                 return
             await self._source.ask()
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            longest = max(_LONGEST_PAUSE, min(self._source.wake.readers * _MORE_OF_EACH, _MOST))
+            pause = min(pause * 2, longest)
 
     async def _wait_for_watermark(self) -> None:
         """Look again and again for as long as the source says; then the cursor is refused."""

@@ -76,6 +76,11 @@ class Wake:
             self._watches.add(watch)
         return watch
 
+    @property
+    def readers(self) -> int:
+        """How many readers there are."""
+        return len(self._watches)
+
     def watched(self) -> set[str]:
         """Return the sessions that somebody reads."""
         with self._lock:

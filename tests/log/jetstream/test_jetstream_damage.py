@@ -118,7 +118,7 @@ async def test_a_session_that_cannot_be_read_says_so_and_holds_up_no_other(
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-@pytest.mark.parametrize("harm", HARMS[:-1])
+@pytest.mark.parametrize("harm", HARMS)
 async def test_a_session_that_cannot_be_read_is_listed_as_such_and_can_be_removed(
     nats_server: NatsServer, harm: Harm
 ) -> None:

@@ -31,10 +31,25 @@ def _quick_lock() -> anyio.Lock:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A session as it is behind the message at `pos`; no state: there is no such session."""
+    """A session as it is behind the message at `pos`.
+
+    Attributes:
+        pos: That place in the stream.
+        state: What is known of it; None: there is no such session.
+        harmed: The engine has lost a sheet of it, and cannot put a new one in its place.
+        newest: What the engine takes for the place of its newest message; None: `pos`. Where it has
+            lost that message, it says 0.
+    """
 
     pos: int
     state: SessionState | None
+    harmed: bool = False
+    newest: int | None = None
+
+    @property
+    def fence(self) -> int:
+        """What the next message is to be fenced by."""
+        return self.pos if self.newest is None else self.newest
 
 
 @dataclass(eq=False)
@@ -111,7 +126,8 @@ class CachedSession:
             return True
         before = known.state
         after = message.state if before is None else follow(before, message)
-        self.known = Snapshot(message.pos, None if after.gone else after)
+        harmed = message.harmed if message.epoch is None else known.harmed
+        self.known = Snapshot(message.pos, None if after.gone else after, harmed)
         if message.epoch is None:
             if before is None or _was_cut(before, after):
                 self.drop_frames()

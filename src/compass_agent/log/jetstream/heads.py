@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ("KeptEpoch", "SessionState", "from_values", "to_values")
 
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from compass_agent.log.epoch import EpochHead
@@ -31,6 +31,10 @@ class KeptEpoch:
 
     head: EpochHead
     top: int = 0
+
+    def holding(self, frames: int) -> KeptEpoch:
+        """Return the epoch with so many frames stored."""
+        return KeptEpoch(replace(self.head, frames=frames), self.top)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ __all__ = ("Keeper",)
 import logging
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ import anyio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import check_session_id
-from compass_agent.log.jetstream.faults import DamagedError
+from compass_agent.log.jetstream.faults import ConflictError, DamagedError
 from compass_agent.log.jetstream.heads import SessionState
 from compass_agent.log.jetstream.losses import unreadable
 from compass_agent.log.jetstream.pages import trace_sizes
@@ -125,7 +126,7 @@ class Keeper:
     async def sessions(self) -> list[SessionSummary]:
         """As in `ReadLog`."""
         now_ms = self._store.now_ms()
-        states, damaged = await self._all()
+        states, damaged = await self._all(damaged=True)
         found = [
             summarise(session, state.epochs[-1].head, state.frames, now_ms)
             for session, state in states.items()
@@ -196,15 +197,28 @@ class Keeper:
         await self._cut(cached, state, cuts)
         return True
 
-    async def _all(self, at_once: int = _AT_ONCE) -> tuple[dict[str, SessionState], list[str]]:
-        """Return all sessions as the engine has them now, and those that cannot be read."""
+    async def _names(self, *, damaged: bool) -> list[str]:
+        """Return the sessions that have a sheet; and those that lost it, which takes longer."""
         engine, subjects = self._store.engine, self._store.subjects
-        names: list[str] = []
+        names: set[str] = set()
         start, more = 1, True
         while more:
             found, more = await engine.page(subjects.sheet("*"), start)
-            names += [one.subject.split(".")[-2] for one in found]
+            names.update(subjects.session_of(one.subject) for one in found)
             start = found[-1].pos + 1 if found else start
+        if damaged:
+            names.update(map(subjects.session_of, await engine.subjects(subjects.session("*"))))
+        return sorted(filter(_is_id, names))
+
+    async def _all(
+        self, at_once: int = _AT_ONCE, *, damaged: bool = False
+    ) -> tuple[dict[str, SessionState], list[str]]:
+        """Return all sessions as the engine has them now, and those that cannot be read.
+
+        Args:
+            at_once: How many questions may be open at a time.
+            damaged: Of sessions that cannot be read, look for all.
+        """
         states: dict[str, SessionState | None] = {}
         failed: list[OperationError] = []
         limit = anyio.Semaphore(at_once)
@@ -218,7 +232,7 @@ class Keeper:
                 except OperationError as error:
                     failed.append(error)
 
-        unique = sorted(filter(_is_id, {*names}))
+        unique = await self._names(damaged=damaged)
         async with anyio.create_task_group() as tasks:
             for begin in range(0, len(unique), _TOGETHER):
                 tasks.start_soon(some, unique[begin : begin + _TOGETHER])
@@ -246,20 +260,25 @@ class Keeper:
             return True
         cached = self._store.session(session)
         below = cached.known.pos + 1 if cached.known else 0
-        await self._store.engine.purge(self._store.subjects.session(session), below)
+        engine, everything = self._store.engine, self._store.subjects.session(session)
+        await engine.purge(everything, below)
+        if await engine.counted(everything) and await engine.last(everything) is None:
+            with suppress(ConflictError):  # Somebody has opened it anew.
+                await self._remove_unread(session)
         return True
 
     async def _remove_unread(self, session: str) -> None:
         """Remove what cannot be read, since somebody wants it to go, whatever it is.
 
-        That it is gone stays written: a message that the engine lost cannot be purged either.
+        That it is gone stays written: a message that the engine lost cannot be purged either. Nor
+        can it be replaced, so the sheets of that session are taken for harmed from now on.
         """
         engine, subjects = self._store.engine, self._store.subjects
         everything = subjects.session(session)
         last = await engine.last(everything)
         prev = last.pos if last else 0
-        sheet = encode_sheet(prev, self._store.now_ms(), SessionState(gone=True))
-        pos = await engine.publish(subjects.sheet(session), sheet, (everything, prev))
+        sheet = encode_sheet(prev, self._store.now_ms(), SessionState(gone=True), harmed=True)
+        pos = await engine.publish(subjects.sheet(session), sheet, (everything, prev), harmed=True)
         await engine.purge(everything, pos)
         self._store.session(session).forget()
 
@@ -329,10 +348,10 @@ class Keeper:
         pos = cached.known.pos if cached.known else 0
         epoch = cut.kept.head.epoch
         found: dict[str, int] = {}
-        for block in sorted((await self._store.names(cached)).get(epoch, ())):
+        for block in sorted((await self._store.blocks.names(cached)).get(epoch, ())):
             if block * BLOCK > cut.last:
                 break
-            records, _ = await self._store.block(cached, epoch, block, pos)
+            records, _ = await self._store.blocks.block(cached, epoch, block, pos)
             trace = [record for record in records if not record.priority]
             if trace:
                 subject = self._store.subjects.record(

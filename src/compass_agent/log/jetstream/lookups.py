@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ("decoded", "joined")
+__all__ = ("decoded", "joined", "without_last")
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compass_agent.errors.codes import OperationError
 from compass_agent.log.jetstream.faults import DamagedError
+from compass_agent.log.jetstream.losses import with_lost_end
 from compass_agent.log.jetstream.records import Message, decode, follow
 
 if TYPE_CHECKING:
@@ -38,3 +40,21 @@ def joined(session: str, head: Stored | None, last: Stored | None) -> SessionSta
     message = decoded(session, last)
     fits = message.epoch is not None and sheet.state.find(message.epoch) is not None
     return follow(sheet.state, message) if fits else None
+
+
+def without_last(messages: list[Message], lost: set[str]) -> SessionState | None:
+    """Return what a session's messages from its sheet on say together, when a later one is lost.
+
+    Args:
+        messages: The sheet, and the records behind it.
+        lost: The epochs of which the engine lost the newest record of a block and lane.
+    """
+    state = messages[0].state
+    for message in messages[1:]:
+        if message.epoch is None or state.find(message.epoch) is None:
+            return None
+        state = follow(state, message)
+    for kept in state.epochs:
+        if kept.head.epoch in lost:
+            state = state.with_epoch(replace(kept, head=with_lost_end(kept.head)))
+    return state

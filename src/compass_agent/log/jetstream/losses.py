@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ("losses", "unreadable")
+__all__ = ("losses", "unreadable", "with_lost_end", "with_told_end")
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from compass_agent.frames import AgentSessionState, Cursor, SessionError, SessionErrorKind
-from compass_agent.log.epoch import Mark
+from compass_agent.log.epoch import FOREVER, Mark
 from compass_agent.log.jetstream.records import BLOCK
 from compass_agent.log.read import SessionSummary
 from compass_agent.wire import GapReason
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from compass_agent.log.epoch import EpochHead
     from compass_agent.log.jetstream.records import Message
+    from compass_agent.wire import Batch
 
 _NOWHERE = "0" * 16
 
@@ -44,8 +46,48 @@ def unreadable(session: str) -> SessionSummary:
     )
 
 
+def with_lost_end(head: EpochHead) -> EpochHead:
+    """Return the epoch when its newest record is lost: what is missing above was in it.
+
+    How much that is, the next batch tells.
+    """
+    if not head.open or _lost_end(head) is not None:
+        return head
+    lost = Mark(head.through + 1, FOREVER, GapReason.LOG_LOSS)
+    return replace(head, marks=(*head.marks, lost))
+
+
+def with_told_end(head: EpochHead, batch: Batch) -> EpochHead:
+    """Return the epoch when `batch` is the first one behind a record that is lost.
+
+    Its frames, and what it leaves out, come from behind what was lost; what is missing further on
+    was never stored.
+    """
+    lost = _lost_end(head)
+    if lost is None:
+        return head
+    firsts = [lane[0][0] - 1 for lane in (batch.priority, batch.trace) if lane]
+    last = batch.end.last_seq if batch.end else batch.through
+    told = replace(lost, last=max(lost.first - 1, min([last, *firsts])))
+    marks = [mark for mark in head.marks if mark is not lost]
+    if told.first <= told.last:
+        marks.append(told)
+    return replace(head, marks=tuple(marks))
+
+
+def _lost_end(head: EpochHead) -> Mark | None:
+    for mark in head.marks:
+        if mark.reason is GapReason.LOG_LOSS and mark.last == FOREVER:
+            return mark
+    return None
+
+
 def losses(
-    head: EpochHead, blocks: Mapping[int, list[Message]], lost: Mapping[int, set[bool]]
+    head: EpochHead,
+    blocks: Mapping[int, list[Message]],
+    lost: Mapping[int, set[bool]],
+    *,
+    complete: bool,
 ) -> tuple[Mark, ...]:
     """Return where frames that are missing are so because the engine lost them.
 
@@ -53,8 +95,9 @@ def losses(
         head: Their epoch.
         blocks: The records of the blocks that were looked at.
         lost: The lanes (True: priority) of which the engine says itself that it lost something.
+        complete: No block of the epoch follows them.
     """
-    marks = _priority_lost(head, blocks)
+    marks = _priority_lost(head, blocks, complete=complete)
     for block, lanes in lost.items():
         records = sorted(blocks[block], key=_pos)
         for priority in lanes:
@@ -81,14 +124,21 @@ def _broken(records: list[Message]) -> list[tuple[int, int]]:
     return found or [(records[-1].pos, records[-1].pos + 1) if records else (0, 1)]
 
 
-def _priority_lost(head: EpochHead, blocks: Mapping[int, list[Message]]) -> list[Mark]:
-    """Return where priority frames were that are said to be stored, but are not there."""
+def _priority_lost(
+    head: EpochHead, blocks: Mapping[int, list[Message]], *, complete: bool
+) -> list[Mark]:
+    """Return where priority frames were that are said to be stored, but are not there.
+
+    A block of which there is nothing is not among those that were looked at.
+    """
     records = [record for some in blocks.values() for record in some]
     there = {seq for record in records if record.priority for seq in record.seqs}
     told = {record.state.epochs[0].head.last_priority for record in records}
+    told |= {record.prev_priority for record in records}
+    end = (max(blocks, default=-1) + 1) * BLOCK
     marks: list[Mark] = []
     for seq in sorted((told | {head.last_priority}) - there - {0}):
-        looked_at = seq // BLOCK in blocks or not any(one >= seq // BLOCK for one in blocks)
+        looked_at = seq <= head.through and (complete or seq < end)
         if looked_at and not _covered(head.marks, seq):
             first = max((one + 1 for one in there if one < seq), default=1)
             first = min(seq, max(first, head.trimmed + 1))

@@ -70,7 +70,7 @@ async def within(
     pos = cached.known.pos if cached.known else 0
     found: set[int] = set()
     for block in range(first // BLOCK, last // BLOCK + 1):
-        records, _ = await store.block(cached, epoch, block, pos)
+        records, _ = await store.blocks.block(cached, epoch, block, pos)
         for record in records:
             if not record.priority:
                 found.update(record.seqs)
@@ -83,11 +83,11 @@ async def trace_sizes(
     """Return place, size and time of storing of each trace frame up to the watermark, ascending."""
     pos = cached.known.pos if cached.known else 0
     found: list[tuple[int, int, int]] = []
-    names = await store.names(cached)
+    names = await store.blocks.names(cached)
     for block in sorted(names.get(head.epoch, ())):
         if (block + 1) * BLOCK <= head.trimmed or block * BLOCK > head.through:
             continue
-        for record in (await store.block(cached, head.epoch, block, pos))[0]:
+        for record in (await store.blocks.block(cached, head.epoch, block, pos))[0]:
             if not record.priority:
                 found += [(seq, size, record.at_ms) for seq, size in record.sizes()]
     return sorted(one for one in found if head.trimmed < one[0] <= head.through)
@@ -111,15 +111,15 @@ async def _page(
     def page(*, complete: bool) -> _Rows:
         marks: tuple[Mark, ...] = ()
         if len(rows) < (head.through if complete else rows[-1].seq) - after:
-            lost = {one: store.lost_lanes(cached.session, head.epoch, one) for one in seen}
-            marks = losses(head, seen, lost)
+            lost = {one: store.blocks.lost_lanes(cached.session, head.epoch, one) for one in seen}
+            marks = losses(head, seen, lost, complete=complete)
         return _Rows(FrameRun.of(rows), complete, fetched, marks)
 
-    known = await store.names(cached)
+    known = await store.blocks.names(cached)
     for block in sorted(known.get(head.epoch, ())):
         if (block + 1) * BLOCK <= after or block * BLOCK > head.through:
             continue
-        records, was_fetched = await store.block(cached, head.epoch, block, snapshot.pos)
+        records, was_fetched = await store.blocks.block(cached, head.epoch, block, snapshot.pos)
         fetched = fetched or was_fetched
         seen[block] = records
         some = _of_block(records, head, after, page_frames - len(rows))
@@ -172,7 +172,7 @@ async def _late(
     if state is None or place.arrivals is None or place.arrivals >= state.arrivals:
         return [], False
     older = {kept.head.epoch for kept in state.epochs[: state.index(place.epoch)]}
-    records = await store.behind(cached, place.arrivals, snapshot.pos, state.arrivals)
+    records = await store.blocks.behind(cached, place.arrivals, snapshot.pos, state.arrivals)
     found = [
         item._replace(late=True)
         for record in records

@@ -25,6 +25,7 @@ import struct
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import accumulate, repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from compass_agent.errors.codes import ErrorCode, OperationError
@@ -47,6 +48,11 @@ _FORMAT = 1
 _FIXED = struct.Struct("<BBHIIQ")
 """Format, lane, flags, length of the JSON, how many frames, the first `seq`."""
 _SHEET, _TRACE, _PRIORITY = 0, 1, 2
+
+_JSON = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+
+_DATA: Callable[[tuple[int, bytes]], bytes] = itemgetter(1)
+"""Of a frame and its place: a pass over them is made without a step of Python's for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,9 @@ class Message:
         seqs: The places of its frames, ascending.
         bounds: Where each frame's bytes end.
         data: The frames' bytes.
+        prev_priority: Of a priority record: the last `seq` of that lane before it; 0: none, or not
+            told.
+        harmed: Of a sheet: the engine has lost one that was stored before it.
     """
 
     pos: int
@@ -120,6 +129,8 @@ class Message:
     seqs: Sequence[int] = ()
     bounds: Sequence[int] = ()
     data: bytes = b""
+    prev_priority: int = 0
+    harmed: bool = False
 
     @property
     def first(self) -> int:
@@ -161,29 +172,37 @@ def encode_record(
     Args:
         prev: The place of the message before it in the session.
         at_ms: When it is stored.
-        state: What is known of the session behind it.
+        state: What is known of the session, of this epoch ahead of it, else behind it.
         kept: The epoch behind it.
         frames: At least one, ascending.
         lane: "trace", "priority", or "behind": priority that readers may have passed.
     """
     meta = [prev, at_ms, state.arrivals, state.size, int(lane == "behind"), to_values(kept)]
-    seqs: tuple[int, ...]
-    encoded: tuple[bytes, ...]
-    seqs, encoded = zip(*frames, strict=True)
-    contiguous = seqs[-1] - seqs[0] == len(seqs) - 1
-    text = json.dumps(meta, separators=(",", ":")).encode("ascii")
+    if lane != "trace" and (before := state.find(kept.head.epoch)) is not None:
+        meta.append(before.head.last_priority)
+    count, first = len(frames), frames[0][0]
+    encoded = [*map(_DATA, frames)]
+    contiguous = frames[-1][0] - first == count - 1
+    text = _JSON.encode(meta).encode("ascii")
     kind = _TRACE if lane == "trace" else _PRIORITY
-    fixed = _FIXED.pack(_FORMAT, kind, int(contiguous), len(text), len(seqs), seqs[0])
-    offsets = b"" if contiguous else struct.pack(f"<{len(seqs)}I", *(s - seqs[0] for s in seqs))
-    bounds = struct.pack(f"<{len(seqs)}I", *accumulate(map(len, encoded)))
+    fixed = _FIXED.pack(_FORMAT, kind, int(contiguous), len(text), count, first)
+    offsets = b""
+    if not contiguous:
+        offsets = struct.pack(f"<{count}I", *(seq - first for seq, _ in frames))
+    bounds = struct.pack(f"<{count}I", *accumulate(map(len, encoded)))
     return b"".join((fixed, text, offsets, bounds, *encoded))
 
 
-def encode_sheet(prev: int, at_ms: int, state: SessionState) -> bytes:
-    """Return the bytes of a sheet; the arguments are those of `encode_record`."""
+def encode_sheet(prev: int, at_ms: int, state: SessionState, *, harmed: bool = False) -> bytes:
+    """Return the bytes of a sheet; the arguments are those of `encode_record`.
+
+    That one was lost before is part of it, since the engine cannot replace what it has lost.
+    """
     epochs = [to_values(kept) for kept in state.epochs]
     meta = [prev, at_ms, state.arrivals, state.size, int(state.gone), epochs]
-    text = json.dumps(meta, separators=(",", ":")).encode("ascii")
+    if harmed:
+        meta.append(1)
+    text = _JSON.encode(meta).encode("ascii")
     return _FIXED.pack(_FORMAT, _SHEET, 0, len(text), 0, 0) + text
 
 
@@ -208,7 +227,8 @@ def _decode(pos: int, payload: bytes) -> Message:
     prev, at_ms, arrivals, size, flag, values = meta[:6]
     if kind == _SHEET:
         epochs = tuple(from_values(one) for one in values)
-        return Message(pos, prev, at_ms, SessionState(epochs, arrivals, size, gone=bool(flag)))
+        state = SessionState(epochs, arrivals, size, gone=bool(flag))
+        return Message(pos, prev, at_ms, state, harmed=any(meta[6:7]))
     kept = from_values(values)
     state = SessionState((kept,), pos if flag else arrivals, size, loose=kept.head.epoch)
     seqs: Sequence[int] = range(first, first + count)
@@ -229,6 +249,7 @@ def _decode(pos: int, payload: bytes) -> Message:
         seqs,
         bounds,
         payload[begin + 4 * count :],
+        sum(meta[6:7]),
     )
 
 

@@ -31,6 +31,7 @@ class Step:
         frames: The frames of this step, of one lane; they may be none.
         priority: Their lane.
         behind: Readers may have passed the place of these priority frames.
+        size: The bytes of the frames, where they were counted.
     """
 
     answer: Answer | None
@@ -38,6 +39,7 @@ class Step:
     frames: Frames = ()  # pyright: ignore[reportAssignmentType] - of none there is nothing to change
     priority: bool = False
     behind: bool = False
+    size: int | None = None
 
 
 def step(kept: KeptEpoch, batch: Batch, now_ms: int, *, begun: bool) -> Step:
@@ -54,16 +56,16 @@ def step(kept: KeptEpoch, batch: Batch, now_ms: int, *, begun: bool) -> Step:
     if whole.head is None:
         return Step(whole.answer)
     lane = whole.priority or whole.trace
-    count = _fit(lane)
+    count, size = _fit(lane)
     rest = [part[0][0] for part in (lane[count:], whole.trace if whole.priority else []) if part]
-    frames, priority = lane[:count], bool(whole.priority)
+    frames, priority = (lane if count == len(lane) else lane[:count]), bool(whole.priority)
     top = max(kept.top, frames[-1][0]) if frames and not priority else kept.top
     if not rest:
         after = whole.head
         if begun:
             after = replace(after, told=(*kept.head.told[-3:], whole.answer))
         after = KeptEpoch(after, top)
-        return Step(whole.answer, after, frames, priority, whole.behind)
+        return Step(whole.answer, after, frames, priority, whole.behind, size)
     part = replace(
         batch,
         priority=frames if priority else [],
@@ -75,7 +77,7 @@ def step(kept: KeptEpoch, batch: Batch, now_ms: int, *, begun: bool) -> Step:
     if first.head is None:  # Not so: it brings something new, and the whole of it was taken.
         return Step(first.answer)
     after = replace(first.head, told=kept.head.told)
-    return Step(None, KeptEpoch(after, top), frames, priority, first.behind)
+    return Step(None, KeptEpoch(after, top), frames, priority, first.behind, size)
 
 
 def sealed_by(
@@ -94,19 +96,23 @@ def sealed_by(
     return (*(replace(kept, head=seal(kept.head)) for kept in epochs), new)
 
 
-def _fit(frames: Frames) -> int:
-    """Return how many of the first frames make one record: of one block, and not too large."""
+def _fit(frames: Frames) -> tuple[int, int]:
+    """Return how many of the first frames make one record, of one block and not too large.
+
+    And how many bytes these have.
+    """
     if not frames:
-        return 0
+        return 0, 0
     size = bytes_of(frames)
     one_block = frames[0][0] // BLOCK == frames[-1][0] // BLOCK
     if one_block and len(frames) <= RECORD_FRAMES and size <= RECORD_BYTES:
-        return len(frames)
+        return len(frames), size
     size = 0
     for count, (seq, data) in enumerate(frames):
-        size += len(data)
+        more = size + len(data)
         if count and (
-            count == RECORD_FRAMES or size > RECORD_BYTES or seq // BLOCK != frames[0][0] // BLOCK
+            count == RECORD_FRAMES or more > RECORD_BYTES or seq // BLOCK != frames[0][0] // BLOCK
         ):
-            return count
-    return len(frames)
+            return count, size
+        size = more
+    return len(frames), size

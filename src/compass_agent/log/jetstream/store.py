@@ -6,17 +6,18 @@ __all__ = ("Store",)
 
 import logging
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.log.jetstream.blocks import Blocks
 from compass_agent.log.jetstream.cache import CachedSession, Snapshot
 from compass_agent.log.jetstream.faults import DamagedError, EngineError, FullError
 from compass_agent.log.jetstream.heads import SessionState
-from compass_agent.log.jetstream.lookups import decoded, joined
+from compass_agent.log.jetstream.lookups import decoded, joined, without_last
 from compass_agent.log.jetstream.records import (
     Message,
     Subjects,
@@ -53,6 +54,9 @@ class Store:
         subjects: The names of the subjects.
         wake: The readers to be told.
         now_ms: Gives milliseconds since 1970-01-01 UTC.
+
+    Attributes:
+        blocks: Their frames.
     """
 
     def __init__(
@@ -64,7 +68,7 @@ class Store:
         self.now_ms = now_ms
         self._sessions: OrderedDict[str, CachedSession] = OrderedDict()
         self._told: set[str] = set()
-        self._lost: dict[str, dict[str, int]] = {}
+        self.blocks = Blocks(engine, subjects)
 
     def session(self, session: str) -> CachedSession:
         """Return what is known of a session; nothing, if it was not asked for before."""
@@ -193,20 +197,44 @@ class Store:
         What is written or deleted between two questions looks like that as well.
         """
         if last is None:
-            there = await self.engine.holds(self.subjects.session(session))
-            return "the engine lost what was written last" if there else Snapshot(0, None)
+            return await self._behind_loss(session)
         message = decoded(session, last)
         if message.epoch is None:
-            return _snapshot(message, message.state)
+            return _snapshot(message, message.state, message)
         sheet = await self.engine.last(self.subjects.sheet(session))
         if sheet is None:
             return "there are frames, but of their epochs nothing is known"
         older = decoded(session, sheet)
         if sheet.pos > last.pos:
-            return _snapshot(older, older.state)
+            return _snapshot(older, older.state, older)
         if older.state.find(message.epoch) is None:
             return "there are frames of an epoch of which nothing is known"
-        return _snapshot(message, follow(older.state, message))
+        return _snapshot(message, follow(older.state, message), older)
+
+    async def _behind_loss(self, session: str) -> Snapshot | str:
+        """Return what is known without the last message; or why nothing is.
+
+        Of what was lost nothing is known but that it stood behind all that is there.
+        """
+        everything = self.subjects.session(session)
+        there = await self.engine.counted(everything)
+        if there == {}:
+            return Snapshot(0, None)
+        sheet = await self.engine.last(self.subjects.sheet(session))
+        if sheet is None:
+            return "the engine lost what was written last" if there else Snapshot(0, None)
+        if there is None:
+            return "the engine lost what was written last, and this user may not look further"
+        rest = await self.blocks.of_leader(everything, sheet.pos)
+        moved = not rest or rest[0].pos != sheet.pos
+        if moved or await self.engine.last(everything) is not None:
+            return "others write to it"
+        lost = [subject for subject in there if await self.engine.last(subject) is None]
+        messages = [decoded(session, one) for one in rest]
+        known = without_last(messages, {subject.split(".")[-3] for subject in lost})
+        if known is None:
+            return "there are frames of an epoch of which nothing is known"
+        return replace(_snapshot(messages[-1], known, messages[0]), newest=0)
 
     async def put_sheet(self, cached: CachedSession, state: SessionState) -> None:
         """Store what is known of all epochs; the lock is held.
@@ -215,9 +243,11 @@ class Store:
             OperationError: As `Engine.publish`.
         """
         prev = cached.known.pos if cached.known else 0
-        payload = encode_sheet(prev, self.now_ms(), state)
-        pos = await self._put(cached, self.subjects.sheet(cached.session), payload, prev)
-        self._passes(cached, Message(pos, prev, 0, replace(state, loose=None)))
+        harmed = cached.known is not None and cached.known.harmed
+        payload = encode_sheet(prev, self.now_ms(), state, harmed=harmed)
+        subject = self.subjects.sheet(cached.session)
+        pos = await self._put(cached, subject, payload, prev, harmed=harmed)
+        self._passes(cached, Message(pos, prev, 0, replace(state, loose=None), harmed=harmed))
 
     async def put_record(
         self, cached: CachedSession, state: SessionState, kept: KeptEpoch, frames: Frames, lane: str
@@ -250,9 +280,20 @@ class Store:
         seqs = (frames[0][0],)
         self._passes(cached, Message(pos, prev, 0, after, epoch, lane != "trace", behind, seqs))
 
-    async def _put(self, cached: CachedSession, subject: str, payload: bytes, prev: int) -> int:
-        fence = (self.subjects.session(cached.session), prev)
+    async def _put(
+        self,
+        cached: CachedSession,
+        subject: str,
+        payload: bytes,
+        prev: int,
+        *,
+        harmed: bool = False,
+    ) -> int:
+        at = cached.known.fence if cached.known else prev
+        fence = (self.subjects.session(cached.session), at)
         try:
+            if harmed:
+                return await self.engine.publish(subject, payload, fence, harmed=True)
             return await self.engine.publish(subject, payload, fence)
         except FullError:
             raise
@@ -264,112 +305,6 @@ class Store:
     def _passes(self, cached: CachedSession, message: Message) -> None:
         if cached.passes(message):
             self.wake.fire(cached.session)
-
-    async def block(
-        self, cached: CachedSession, epoch: str, block: int, pos: int
-    ) -> tuple[list[Message], bool]:
-        """Return the records of a block up to place `pos`, and whether they had to be fetched."""
-        place = (epoch, block)
-        fetched = place not in cached.blocks
-        if fetched:
-            async with cached.fetching:
-                records = cached.blocks.get(place)
-                if records is None:
-                    records = await self._fetch_block(cached, epoch, block)
-        else:
-            records = cached.blocks[place]
-        return [record for record in records if record.pos <= pos], fetched
-
-    async def names(self, cached: CachedSession) -> dict[str, set[int]]:
-        """Return for each epoch the blocks that hold something."""
-        if cached.names is not None:
-            return cached.names
-        found: dict[str, set[int]] = {}
-        drops = cached.drops
-        passing = cached.fresh = set[tuple[str, int]]()
-        for subject in await self.engine.subjects(self.subjects.session(cached.session)):
-            *_, epoch, _lane, block = subject.split(".")
-            if block.isdigit():
-                found.setdefault(epoch, set()).add(int(block))
-        for epoch, number in passing:
-            found.setdefault(epoch, set()).add(number)
-        if cached.heard is not None and cached.drops == drops and cached.fresh is passing:
-            cached.names = found
-        return found
-
-    async def behind(self, cached: CachedSession, after: int, pos: int, last: int) -> list[Message]:
-        """Return the records from behind `after` to `pos` that readers may have passed.
-
-        `last` is the place of the last one that there is up to `pos`.
-        """
-        if cached.behind_from <= after and cached.known is not None and cached.heard is not None:
-            found = cached.behind
-        else:
-            found = await self._fetch_behind(cached.session, after, last)
-        return [one for one in found if one.behind and after < one.pos <= pos]
-
-    async def _fetch_behind(self, session: str, after: int, last: int) -> list[Message]:
-        for _ in range(_LAG_TRIES):
-            stored = await self.engine.fetch(self.subjects.priority(session), after + 1)
-            if stored and stored[-1].pos >= last:
-                return [decoded(session, one) for one in stored]
-            await anyio.sleep(_LAG_S)
-        subject = self.subjects.priority(session)
-        at_last = await self.engine.following(subject, last)
-        if at_last is None or at_last.pos != last:  # It is lost: there is nothing to wait for.
-            return [decoded(session, one) for one in await self._of_leader(subject, after + 1)]
-        raise _behind()
-
-    async def _fetch_block(self, cached: CachedSession, epoch: str, block: int) -> list[Message]:
-        """Return all records of a block, whichever replica gives them.
-
-        The leader says how many there are. What is stored later passes by, and is kept from before
-        it was asked: a record that came in between would be in neither.
-        """
-        subject = self.subjects.block(cached.session, epoch, block)
-        for tries in range(_LAG_TRIES + 1):
-            passing = cached.coming[epoch, block] = list[Message]()
-            counts = await self.engine.subjects(subject)
-            if tries < _LAG_TRIES:
-                stored = await self.engine.fetch(subject, 1)
-            else:
-                stored = await self._of_leader(subject, 1)
-                await self._miss(cached.session, subject, counts, stored)
-            found = [decoded(cached.session, one) for one in stored]
-            lost = sum(self._lost.get(subject, {}).values())
-            if len(found) >= sum(counts.values()) - lost:
-                last = found[-1].pos if found else 0
-                found += [record for record in passing if record.pos > last]
-                if cached.coming.pop((epoch, block), None) is passing and cached.heard is not None:
-                    cached.keep_block(epoch, block, found)
-                return found
-            # A replica that lags, or something was removed meanwhile.
-            await anyio.sleep(_LAG_S)
-        raise _behind()
-
-    def lost_lanes(self, session: str, epoch: str, block: int) -> set[bool]:
-        """Return the lanes (True: priority) of a block of which the engine lost something."""
-        lost = self._lost.get(self.subjects.block(session, epoch, block), {})
-        return {subject.split(".")[-2] == "p" for subject in lost}
-
-    async def _of_leader(self, subject: str, start: int) -> list[Stored]:
-        """Return all messages that match, as the leader alone can read them, one by one."""
-        found: list[Stored] = []
-        while (one := await self.engine.following(subject, start)) is not None:
-            found.append(one)
-            start = one.pos + 1
-        return found
-
-    async def _miss(
-        self, session: str, subject: str, counts: dict[str, int], stored: list[Stored]
-    ) -> None:
-        """Note what the leader counts but cannot read: it is lost."""
-        there = Counter(one.subject for one in stored)
-        short = {lane: count - there[lane] for lane, count in counts.items()}
-        short = {lane: count for lane, count in short.items() if count > 0}
-        if short and await self.engine.subjects(subject) == counts:
-            _logger.warning("of the session %s the engine lost messages: %s", session, short)
-            self._lost[subject] = short
 
     def _hear(self, cached: CachedSession, message: Msg) -> None:
         headers = message.headers or {}
@@ -390,9 +325,5 @@ class Store:
                 return
 
 
-def _behind() -> EngineError:
-    return EngineError(ErrorCode.UNAVAILABLE, "the engine's replicas are behind")
-
-
-def _snapshot(message: Message, state: SessionState) -> Snapshot:
-    return Snapshot(message.pos, None if state.gone else state)
+def _snapshot(message: Message, state: SessionState, sheet: Message) -> Snapshot:
+    return Snapshot(message.pos, None if state.gone else state, sheet.harmed)

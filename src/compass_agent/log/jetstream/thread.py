@@ -8,7 +8,7 @@ import asyncio
 import threading
 from contextlib import suppress
 from contextvars import Context, copy_context
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 from anyio.from_thread import start_blocking_portal
@@ -66,7 +66,7 @@ class LoopThread:
         self._lock = threading.Lock()
         self._running: AbstractContextManager[BlockingPortal] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._closed = False
         self._context = Context()
 
@@ -83,18 +83,37 @@ class LoopThread:
         """
         loop = self._started()
         if self._one_loop and _running() is loop:
-            call: _Call[_T] = _Call(_at_once)
-            self._begin(call.make, work)
-        else:
-            call = _Call(call_soon())
-            try:
-                loop.call_soon_threadsafe(self._begin, call.make, work, context=self._context)
-            except RuntimeError as error:
-                raise OperationError(ErrorCode.UNAVAILABLE) from error
+            return await self._here(loop, work)
+        call: _Call[_T] = _Call(call_soon())
+        try:
+            loop.call_soon_threadsafe(self._begin, call.make, work, context=self._context)
+        except RuntimeError as error:
+            raise OperationError(ErrorCode.UNAVAILABLE) from error
         await call.done.wait()
         if call.error is not None:
             raise call.error
         return call.result[0]
+
+    async def _here(
+        self, loop: asyncio.AbstractEventLoop, work: Callable[[], Coroutine[object, object, _T]]
+    ) -> _T:
+        """As `run`, on the loop that runs here: a task, since a caller may be cancelled."""
+        done = loop.create_future()
+        task = loop.create_task(work())
+        self._tasks.add(task)
+
+        def over(task: asyncio.Task[_T]) -> None:
+            self._tasks.discard(task)
+            if not task.cancelled():
+                task.exception()  # Whoever waited for it may be gone.
+            if not done.done():
+                done.set_result(None)
+
+        task.add_done_callback(over)
+        await done
+        if task.cancelled():
+            raise OperationError(ErrorCode.UNAVAILABLE)
+        return task.result()
 
     def spawn(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
         """Have `work` done on the loop, with nobody waiting for it."""
@@ -148,7 +167,3 @@ def _running() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-def _at_once(then: Callable[[], None]) -> None:
-    then()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("STATUS_NONE", "Asked", "Page", "Stored", "Waiting", "no_stream")
+__all__ = ("STATUS_NOBODY", "STATUS_NONE", "Asked", "Page", "Stored", "Waiting", "no_stream")
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -13,12 +13,17 @@ from compass_agent.errors.codes import ErrorCode
 from compass_agent.log.jetstream.faults import EngineError
 
 if TYPE_CHECKING:
+    import asyncio
+
     from nats.aio.msg import Msg
 
 STATUS_NONE = "404"
 """What an answer's header says when there is no such message."""
 
-_STATUS_END, _STATUS_TOO_MANY, _STATUS_NOBODY = "204", "413", "503"
+STATUS_NOBODY = "503"
+"""Likewise, when nobody listens for the request."""
+
+_STATUS_END, _STATUS_TOO_MANY = "204", "413"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +52,17 @@ class Page:
         self.done.set()
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A request that waits; when it is known that no answer comes, it is given up at once."""
 
     subject: str
-    scope: anyio.CancelScope
-    error: EngineError | None = None
+    answer: asyncio.Future[Msg]
 
     def fail(self, error: EngineError) -> None:
         """Give it up."""
-        self.error = error
-        self.scope.cancel()
+        if not self.answer.done():
+            self.answer.set_exception(error)
 
 
 class Waiting:
@@ -66,27 +70,32 @@ class Waiting:
 
     Attributes:
         pages: Batched requests, by the subject at which their messages come in.
-        asked: Requests of one answer.
+        asked: Requests of one answer, likewise.
     """
 
     def __init__(self) -> None:
         self.pages: dict[str, Page] = {}
-        self.asked: set[Asked] = set()
+        self.asked: dict[str, Asked] = {}
 
     def give_up(self, error: EngineError) -> None:
         """End all that waits for an answer."""
-        for one in (*self.pages.values(), *self.asked):
+        for one in (*self.pages.values(), *self.asked.values()):
             one.fail(error)
 
     def denied(self, text: str) -> None:
         """End what the server did not let us publish; `text` is what it said, in small letters."""
-        for one in (*self.pages.values(), *self.asked):
+        for one in (*self.pages.values(), *self.asked.values()):
             subject = one.subject.lower()
             if f'"{subject}"' in text:
                 one.fail(EngineError(ErrorCode.PERMISSION_DENIED, f"not allowed: {subject}"))
 
     async def heard(self, message: Msg) -> None:
-        """Take in a message of a page."""
+        """Take in an answer, or a message of a page."""
+        asked = self.asked.get(message.subject)
+        if asked is not None:
+            if not asked.answer.done():
+                asked.answer.set_result(message)
+            return
         page = self.pages.get(message.subject)
         if page is None:
             return
@@ -98,7 +107,7 @@ class Waiting:
             page.more = int(headers.get("Nats-Num-Pending", "0")) > 0
             return
         page.too_many = status == _STATUS_TOO_MANY
-        if status == _STATUS_NOBODY:
+        if status == STATUS_NOBODY:
             page.error = no_stream(page.subject.rpartition(".")[2])
         elif status not in (_STATUS_END, STATUS_NONE, _STATUS_TOO_MANY):
             text = f"{status} {headers.get('Description', '')}"

@@ -12,6 +12,7 @@ import anyio
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.jetstream.faults import ConflictError, EngineError, FullError
 from compass_agent.log.jetstream.heads import KeptEpoch, SessionState
+from compass_agent.log.jetstream.losses import with_told_end
 from compass_agent.log.jetstream.pages import within
 from compass_agent.log.jetstream.steps import sealed_by, step
 from compass_agent.log.rules import bytes_of, close_head
@@ -62,6 +63,8 @@ class Writer:
                 kept = None if state is None else state.find(batch.epoch)
                 if kept is not None and fresh is None:
                     batch = fresh = await self._without_stored(cached, kept, batch)
+                if kept is not None and kept.head.marks:
+                    kept = replace(kept, head=with_told_end(kept.head, batch))
                 now = kept and step(kept, batch, self._store.now_ms(), begun=begun)
                 if not looked and (now is None or now.kept is None):
                     # Nothing to store, by what may be old news.
@@ -76,11 +79,11 @@ class Writer:
                     looked, fresh = False, None
                     await turns.lost()
                     continue
+                if now.answer is not None:
+                    return now.answer
                 begun, turns = True, _Turns()
                 if not now.priority:
                     batch = _without(batch, {seq for seq, _ in now.frames})
-                if now.answer is not None:
-                    return now.answer
 
     async def _without_stored(self, cached: CachedSession, kept: KeptEpoch, batch: Batch) -> Batch:
         """Return the batch without trace that is stored already, of which the sender does not know.
@@ -218,11 +221,11 @@ class Writer:
         if now.frames and not now.priority and now.frames[0][0] <= kept.top:
             there = await self._there(cached, kept, now)
             fresh = [frame for frame in now.frames if frame[0] not in there]
+            now = replace(now, size=None)
         else:
             fresh = now.frames
-        head = replace(after.head, frames=kept.head.frames + len(fresh))
-        after = KeptEpoch(head, after.top)
-        size = state.size + bytes_of(fresh)
+        after = after.holding(kept.head.frames + len(fresh))
+        size = state.size + (bytes_of(fresh) if now.size is None else now.size)
         if not fresh:
             done = SessionState(state.with_epoch(after).epochs, state.arrivals, size)
             await self._store.put_sheet(cached, done)
