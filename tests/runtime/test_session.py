@@ -222,6 +222,36 @@ def test_a_session_that_is_off_does_nothing(monkeypatch: pytest.MonkeyPatch, url
     assert threading.active_count() <= before
 
 
+@pytest.mark.parametrize("session", ["", "a/b", "s1"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"log": "ftp:x"},
+        {"log": ""},
+        {"log": "grpc://127.0.0.1:1"},
+        {"trace_capacity": 0},
+        {"trace_bytes": -1},
+        {"secrets": [None]},
+        {"title": None},
+        {"close_timeout": -1.0},
+    ],
+)
+def test_no_setting_of_a_session_that_is_off_hinders_its_agent(
+    monkeypatch: pytest.MonkeyPatch, session: str, settings: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("COMPASS_OFF", "1")
+    monkeypatch.setenv("COMPASS_LOG", "nonsense")
+    with open_session(session, **settings) as off:
+        off.feed(message_start())
+        off.fail(RuntimeError("x"))
+        off.request_stop("user")
+        off.notice("x")
+        off.settle(None)
+
+    assert (off.session_id, off.enabled) == (session, False)
+    assert off.statistics().priority.emitted == 0
+
+
 @pytest.mark.parametrize("session", ["", "a/b", "-x", "x" * 200])
 def test_a_bad_session_id_is_a_typed_error(session: str, url: str) -> None:
     with pytest.raises(OperationError) as caught:
