@@ -26,6 +26,7 @@ import nats.errors
 from nats.aio.client import Client
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.errors.worded import words_of
 from compass_agent.log.jetstream.faults import ConflictError, EngineError, fault
 from compass_agent.log.jetstream.waiting import (
     STATUS_NONE,
@@ -225,7 +226,7 @@ class Engine:
                 await client.publish(subject, json.dumps(body).encode(), reply=inbox)
                 await page.done.wait()
         except (TimeoutError, nats.errors.Error, OSError) as error:
-            raise EngineError(ErrorCode.UNAVAILABLE, f"no answer: {error!r}") from error
+            raise EngineError(ErrorCode.UNAVAILABLE, f"no answer: {words_of(error)}") from error
         finally:
             del self._waiting.pages[inbox]
         if page.error is not None:
@@ -241,7 +242,9 @@ class Engine:
             subscription = await client.subscribe(subject, cb=heard)  # pyright: ignore[reportUnknownMemberType] - of one argument that is not used
             await client.flush(timeout=int(_TIMEOUT_S))
         except (nats.errors.Error, OSError) as error:
-            raise EngineError(ErrorCode.UNAVAILABLE, f"not subscribed: {error!r}") from error
+            raise EngineError(
+                ErrorCode.UNAVAILABLE, f"not subscribed: {words_of(error)}"
+            ) from error
         return subscription
 
     async def aclose(self) -> None:
@@ -301,7 +304,7 @@ class Engine:
             except nats.errors.NoRespondersError as error:
                 raise no_stream(self.stream) from error
             except (nats.errors.Error, OSError) as error:
-                raise EngineError(ErrorCode.UNAVAILABLE, f"no answer: {error!r}") from error
+                raise EngineError(ErrorCode.UNAVAILABLE, f"no answer: {words_of(error)}") from error
             finally:
                 self._waiting.asked.discard(asked)
             return answer
@@ -343,8 +346,7 @@ class Engine:
         except (TimeoutError, nats.errors.Error, OSError) as error:
             await _close(client)
             code = ErrorCode.PERMISSION_DENIED if self._denied else ErrorCode.UNAVAILABLE
-            late = "no answer in time" if isinstance(error, TimeoutError) else ""
-            why = self._unsafe or str(error) or late or type(error).__name__
+            why = self._unsafe or words_of(error)
             raise EngineError(code, f"the engine cannot be reached: {why}") from error
         except anyio.get_cancelled_exc_class():
             await _close(client)
@@ -373,7 +375,7 @@ class Engine:
             self._on_violation(text)
         elif isinstance(error, nats.errors.SlowConsumerError):
             self._lost()
-        _logger.info("the engine's client says: %r", error)
+        _logger.info("the engine's client says: %s", words_of(error))
 
     def _on_violation(self, text: str) -> None:
         inbox = self._inbox.rpartition(".")[0].lower()
