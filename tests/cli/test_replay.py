@@ -151,6 +151,15 @@ def test_a_log_that_cannot_be_used_is_an_error(tmp_path: Path) -> None:
     assert "nothing was recorded" in done.stderr
 
 
+@pytest.mark.parametrize("log", ["bogus:xyz", "sqlite:{}/log.db"])
+def test_no_log_hinders_a_replay_that_is_not_to_be_recorded(tmp_path: Path, log: str) -> None:
+    off = {**os.environ, "COMPASS_OFF": "1"}
+    url = log.format(tmp_path)
+    done = compass("replay", DATA / "pi/text-plain.jsonl", "--log", url, env=off)
+
+    assert (done.returncode, list(tmp_path.iterdir())) == (0, [])
+
+
 def test_the_format_can_be_said(tmp_path: Path, url: str) -> None:
     file = tmp_path / "run.jsonl"
     file.write_bytes(b"just text\n")

@@ -84,6 +84,19 @@ def test_an_export_that_is_replayed_is_the_same_export(
 
 
 @pytest.mark.requirement("G-TERM-4")
+def test_an_export_that_is_not_to_be_recorded_is_not(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, file = f"sqlite:{tmp_path / 'one.db'}", tmp_path / "kept.jsonl"
+    anyio.run(write_two_runs, url)
+    file.write_text(exported("s", url, capsys), "utf-8")
+    monkeypatch.setenv("COMPASS_OFF", "1")
+    for log in ("bogus:xyz", f"sqlite:{tmp_path / 'two.db'}"):
+        assert main(["replay", str(file), "--session", "no/id", "--log", log]) == 75
+        assert capsys.readouterr().err == "compass: COMPASS_OFF is set: nothing is recorded\n"
+    assert not (tmp_path / "two.db").exists()
+
+
 def test_what_a_filter_left_out_is_told_as_missing(tmp_path: Path, capsys: Capture) -> None:
     url = f"sqlite:{tmp_path / 'log.db'}"
     record_mockups(url)

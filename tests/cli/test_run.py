@@ -290,6 +290,48 @@ def test_a_command_that_is_not_to_be_recorded_says_so_and_its_output_is_seen(url
     assert "nothing is recorded" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--log", "bogus:xyz"),
+        ("--log", "unix:"),
+        ("--log", "nats://127.0.0.1:1"),
+        ("--log", "grpc://127.0.0.1:1"),
+        ("--session", "no/id"),
+        ("--pane",),
+        ("--metrics",),
+        ("--secret-env", "NOT_SET_ANYWHERE"),
+    ],
+)
+def test_no_setting_hinders_a_command_that_is_not_to_be_recorded(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    bare = tmp_path / "bare"  # as if no extra were installed
+    for name in ("starlette", "uvicorn", "grpc", "nats", "opentelemetry"):
+        (bare / name).mkdir(parents=True)
+        (bare / name / "__init__.py").write_text("raise ImportError")
+    path = os.pathsep.join((str(bare), os.environ.get("PYTHONPATH", "")))
+    off = {**os.environ, "COMPASS_OFF": "1", "PYTHONPATH": path, "COMPASS_TOKEN_FILE": "/none"}
+    done = compass("run", *options, "--", "sh", "-c", "echo ran; exit 7", env=off)
+
+    assert (done.returncode, done.stdout) == (7, "ran\n")
+    assert done.stderr == "compass: COMPASS_OFF is set: nothing is recorded\n"
+
+
+def test_a_log_in_the_environment_hinders_no_command_that_is_not_to_be_recorded() -> None:
+    off = {**os.environ, "COMPASS_OFF": "1", "COMPASS_LOG": "bogus:xyz"}
+    done = compass("run", "--", "echo", "hi", env=off)
+
+    assert (done.returncode, done.stdout) == (0, "hi\n")
+
+
+def test_a_command_that_is_not_there_is_said_also_when_nothing_is_recorded() -> None:
+    done = compass("run", "--", "/no/such", env={**os.environ, "COMPASS_OFF": "1"})
+
+    assert done.returncode == 127
+    assert "Command not found: /no/such" in done.stderr
+
+
 def test_secrets_of_the_environment_are_masked(tmp_path: Path, url: str) -> None:
     command = agent(tmp_path, message_start(), delta("key "), delta("abc-"), delta("12345"))
     done = compass(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compass_agent.errors import redact
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.dGVzdA"
 
@@ -193,3 +198,22 @@ def test_hostile_text_costs_linear_time(piece: str) -> None:
         return min(times)
 
     assert cost(100_000) < max(0.5, 40 * cost(10_000)), "far above what linear needs"
+
+
+@pytest.mark.parametrize("piece", ["token: ", "token)=", "cacheToken = none; "])
+def test_a_name_that_is_given_no_secret_costs_few_calls(piece: str) -> None:
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    text = piece * 1_000
+    assert redact(text) == text
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        redact(text)
+    finally:
+        sys.setprofile(before)
+    assert calls < 7 * 1_000

@@ -207,21 +207,6 @@ def test_a_failure_without_an_answer_has_no_status(url: str) -> None:
     assert not error.HasField("status")
 
 
-def test_a_session_that_is_off_does_nothing(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    monkeypatch.setenv("COMPASS_OFF", "1")
-    before = threading.active_count()
-    with open_session("s1", log=url) as session:
-        session.feed(message_start())
-        session.fail(RuntimeError("x"))
-        session.abort()
-        session.inject("deliver", "m", "x")
-        session.notice("x")
-
-    assert not Path(url.removeprefix("sqlite:")).exists()
-    assert session.statistics().priority.emitted == 0
-    assert threading.active_count() <= before
-
-
 @pytest.mark.parametrize("session", ["", "a/b", "-x", "x" * 200])
 def test_a_bad_session_id_is_a_typed_error(session: str, url: str) -> None:
     with pytest.raises(OperationError) as caught:

@@ -258,7 +258,7 @@ def test_plan_injection_prompt_state_and_end_have_their_lines() -> None:
 @pytest.mark.parametrize(
     ("reason", "why"),
     [
-        (GapReason.DROPPED, "dropped"),
+        (GapReason.DROPPED, "log was away"),
         (GapReason.RETENTION, "no longer keeps"),
         (GapReason.WRITER_GONE, "went away"),
         (GapReason.LOG_LOSS, "fault"),

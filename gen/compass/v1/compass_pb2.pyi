@@ -198,7 +198,7 @@ class _SessionGapReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Sess
     SESSION_GAP_REASON_UNSPECIFIED: _SessionGapReason.ValueType  # 0
     """Unknown."""
     SESSION_GAP_REASON_DROPPED: _SessionGapReason.ValueType  # 1
-    """The bounded trace lane of the agent process was full and dropped its oldest."""
+    """Trace was dropped: the lane of the agent process was full, or the log was away or refused it."""
     SESSION_GAP_REASON_RETENTION: _SessionGapReason.ValueType  # 2
     """The log trimmed them."""
     SESSION_GAP_REASON_WRITER_GONE: _SessionGapReason.ValueType  # 3
@@ -212,7 +212,7 @@ class SessionGapReason(_SessionGapReason, metaclass=_SessionGapReasonEnumTypeWra
 SESSION_GAP_REASON_UNSPECIFIED: SessionGapReason.ValueType  # 0
 """Unknown."""
 SESSION_GAP_REASON_DROPPED: SessionGapReason.ValueType  # 1
-"""The bounded trace lane of the agent process was full and dropped its oldest."""
+"""Trace was dropped: the lane of the agent process was full, or the log was away or refused it."""
 SESSION_GAP_REASON_RETENTION: SessionGapReason.ValueType  # 2
 """The log trimmed them."""
 SESSION_GAP_REASON_WRITER_GONE: SessionGapReason.ValueType  # 3

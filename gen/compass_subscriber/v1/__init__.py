@@ -279,7 +279,7 @@ class SessionGapReason(betterproto2.Enum):
 
     DROPPED = 1
     """
-    The bounded trace lane of the agent process was full and dropped its oldest.
+    Trace was dropped: the lane of the agent process was full, or the log was away or refused it.
     """
 
     RETENTION = 2

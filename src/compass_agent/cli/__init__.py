@@ -19,11 +19,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from compass_agent import __version__
-from compass_agent.cli.exits import EXIT_USAGE, guarded
+from compass_agent.cli.exits import EXIT_USAGE, CommandError, guarded
 from compass_agent.cli.options import prepare_streams
+from compass_agent.cli.talk import talking_json, talks_json
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
+    from typing import NoReturn
 
 COMMANDS = {
     "run": "run an agent's command and record its session",
@@ -50,8 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else list(argv)
     prepare_streams()
     ours = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    with _rare_collections():
-        return guarded(lambda: _dispatch(arguments), as_json=_wants_json(ours))
+    as_json = _wants_json(ours)
+    with _rare_collections(), talking_json() if as_json else contextlib.nullcontext():
+        return guarded(lambda: _dispatch(arguments), as_json=as_json)
 
 
 @contextlib.contextmanager
@@ -63,6 +66,15 @@ def _rare_collections() -> Generator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+class _Parser(argparse.ArgumentParser):
+    """One that tells bad usage as JSON, too, where that is what is read."""
+
+    def error(self, message: str) -> NoReturn:
+        if talks_json():
+            raise CommandError(message, EXIT_USAGE)
+        super().error(message)
 
 
 class _HelpFormatter(argparse.HelpFormatter):
@@ -94,7 +106,7 @@ def _wants_json(arguments: list[str]) -> bool:
 
 def _dispatch(arguments: list[str]) -> int:
     chosen = next((word for word in arguments if not word.startswith("-")), None)
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="compass",
         description="Shows what agent sessions do, and what went wrong when a turn fails.",
         allow_abbrev=False,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from compass_agent.cli.talk import terminal_width
+from compass_agent.cli.talk import talks_json, terminal_width
 from compass_agent.view.words import duration
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ class Countdown:
 
     @classmethod
     def on_stderr(cls) -> Countdown:
-        """Return one that draws when both outputs are terminals."""
-        shown = sys.stderr.isatty() and sys.stdout.isatty()
+        """Return one that draws when both outputs are terminals, and people read them."""
+        shown = sys.stderr.isatty() and sys.stdout.isatty() and not talks_json()
         return cls(sys.stderr, shown=shown, width=lambda: terminal_width(sys.stderr))
 
     @property

@@ -24,6 +24,7 @@ from compass_agent.cli.told import (
     unusable_log,
 )
 from compass_agent.runtime import Session, open_session
+from compass_agent.runtime.off import is_off
 
 if TYPE_CHECKING:
     import argparse
@@ -71,7 +72,7 @@ async def _run(options: argparse.Namespace) -> int:
         return await replay_export(recording, session_id, options)
     if options.format == "auto":
         recording.require_known_format()
-    unusable = await unusable_log(options)
+    unusable = None if is_off() else await unusable_log(options)
     if unusable is not None:
         raise CommandError("nothing was recorded", unusable.exit_status)
     session = open_session(

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from compass_agent.cli.exits import EXIT_NO_INPUT, CommandError, session_exit
 from compass_agent.cli.options import open_keeping
 from compass_agent.cli.talk import say
+from compass_agent.cli.told import tell_off
 from compass_agent.errors.codes import OperationError
+from compass_agent.runtime.off import is_off
 from compass_agent.runtime.restore import restore_session
 from compass_agent.services.saved import SavedLineError, SavedLog
 from compass_agent.view.outcome import Outcome
@@ -52,6 +54,9 @@ async def replay_export(recording: Recording, session: str, options: argparse.Na
     outcome = Outcome()
     for item in saved.items:
         outcome.push(item)
+    if is_off():
+        tell_off()
+        return session_exit(outcome.state or 0, outcome.error)
     async with open_keeping(options.log) as log:
         if any(one.session == session for one in await log.sessions()):
             raise CommandError(

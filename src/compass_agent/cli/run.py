@@ -31,6 +31,7 @@ from compass_agent.cli.told import (
     unusable_log,
 )
 from compass_agent.runtime import Session, open_session
+from compass_agent.runtime.off import is_off
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -84,6 +85,8 @@ def run(options: argparse.Namespace) -> int:
         del command[0]
     if not command:
         options.usage_error("name the command to run: compass run -- CMD ARGS…")
+    if is_off():  # what the user asked of Compass may need what is not there
+        options.metrics = options.pane = False
     with giving_metrics(options):
         return anyio.run(_run, options, backend="asyncio")
 
@@ -93,7 +96,7 @@ async def _run(options: argparse.Namespace) -> int:
     secrets = secrets_of(options)
     if options.pane:
         require_pane()
-    if await unusable_log(options) is not None:
+    if not is_off() and await unusable_log(options) is not None:
         say("the command runs all the same; its session may not be recorded")
     session = open_session(
         session_id_of(options, "run"),
@@ -106,8 +109,7 @@ async def _run(options: argparse.Namespace) -> int:
     )
     tell_session(options, session)
     # Signals are taken until the session is closed: Ctrl-C must not cut off its end.
-    shown = options.pane and session.enabled
-    pane = showing_pane(options.log, session.session_id) if shown else nullcontext()
+    pane = showing_pane(options.log, session.session_id) if options.pane else nullcontext()
     with anyio.open_signal_receiver(*_STOP_SIGNALS) as signals:
         async with pane, session:
             adapter = adapter_for(options.format, secrets)
@@ -143,6 +145,8 @@ class _Runner:
         try:
             child = await Child.start(command)
         except StartError as error:
+            if not self._session.enabled:
+                say(str(error))
             self._feed(self._adapter.end(start_failure=str(error)))
             return error.exit_status
         self._silence = silence = Silence(self._session, child.stop, **self._limits._asdict())

@@ -1,8 +1,17 @@
-"""What the command tells its user on standard error, beside its data."""
+"""What the command tells its user on standard error, beside its data: in lines, or as JSON."""
 
 from __future__ import annotations
 
-__all__ = ("before_talk", "is_utf8", "laid_out", "same_place", "say", "terminal_width")
+__all__ = (
+    "before_talk",
+    "is_utf8",
+    "laid_out",
+    "same_place",
+    "say",
+    "talking_json",
+    "talks_json",
+    "terminal_width",
+)
 
 import codecs
 import contextlib
@@ -16,6 +25,7 @@ if TYPE_CHECKING:
 
 _HEAD = "compass: "
 _before: list[Callable[[], None]] = []
+_json: list[bool] = [False]
 
 
 def say(text: str) -> None:
@@ -23,7 +33,37 @@ def say(text: str) -> None:
     for callback in _before:
         callback()
     if sys.stderr is not None:  # None: it was closed at the start
-        print(laid_out(text, sys.stderr), file=sys.stderr, flush=True)
+        line = _notice(text) if talks_json() else laid_out(text, sys.stderr)
+        print(line, file=sys.stderr, flush=True)
+
+
+def _notice(text: str) -> str:
+    import json  # noqa: PLC0415 - only for this
+
+    return json.dumps({"notice": text})
+
+
+def talks_json() -> bool:
+    """Tell whether all that is said is a JSON object a line: a program reads it."""
+    return _json[-1]
+
+
+@contextlib.contextmanager
+def talking_json() -> Generator[None]:
+    """Say everything as JSON in the block, also what is logged and nobody else takes."""
+    import logging  # noqa: PLC0415 - only for this
+
+    class Notices(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(record.getMessage())
+
+    before, logging.lastResort = logging.lastResort, Notices(logging.WARNING)
+    _json.append(True)
+    try:
+        yield
+    finally:
+        _json.pop()
+        logging.lastResort = before
 
 
 @contextlib.contextmanager

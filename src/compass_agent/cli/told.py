@@ -7,6 +7,7 @@ __all__ = (
     "new_session_id",
     "secrets_of",
     "session_id_of",
+    "tell_off",
     "tell_outcome",
     "tell_session",
     "unusable_log",
@@ -27,6 +28,7 @@ from compass_agent.frames import AgentSessionState, check_session_id
 from compass_agent.log import is_hub, open_log
 from compass_agent.log.extras import require_extra_of
 from compass_agent.log.hubs import hub_way
+from compass_agent.runtime.off import is_off
 from compass_agent.view.failure import explain
 from compass_agent.view.neutralise import one_line
 
@@ -63,14 +65,16 @@ def new_session_id(kind: str) -> str:
 
 
 def session_id_of(options: argparse.Namespace, kind: str) -> str:
-    """Return the id that the user gave, else a new one.
+    """Return the id that the user gave, else a new one; any will do when nothing is recorded.
 
     Raises:
         CommandError: What the user gave can name no session.
     """
     given: str | None = options.session
     try:
-        return new_session_id(kind) if given is None else check_session_id(given)
+        if given is None or is_off():
+            return given or new_session_id(kind)
+        return check_session_id(given)
     except OperationError as error:
         raise CommandError(
             f"--session {given}: an id is a letter, digit or underscore, then up to 127 of those, "
@@ -104,12 +108,17 @@ async def unusable_log(options: argparse.Namespace) -> OperationError | None:
 def tell_session(options: argparse.Namespace, session: Session) -> None:
     """Say which session is recorded and how to tail it, or that nothing is."""
     if not session.enabled:
-        say("COMPASS_OFF is set: nothing is recorded")
+        tell_off()
     elif options.quiet:
         return
     else:
         log = f" --log {shlex.quote(options.log)}" if options.log else ""
         say(f"session {session.session_id}; to follow it: compass tail {session.session_id}{log}")
+
+
+def tell_off() -> None:
+    """Say that nothing is recorded."""
+    say("COMPASS_OFF is set: nothing is recorded")
 
 
 def tell_outcome(options: argparse.Namespace, session: Session) -> None:

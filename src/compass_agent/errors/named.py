@@ -9,16 +9,19 @@ from __future__ import annotations
 __all__ = ("named_spans",)
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from compass_agent.errors.marks import MASK
 from compass_agent.errors.secret_names import Secrecy, looks_secret, secrecy
 from compass_agent.errors.secret_values import (
     SENTENCE_END,
+    assigns_said,
     bare_end,
     is_placeholder,
     is_said,
     quoted_end,
+    rest_of_line,
     schemed_start,
 )
 
@@ -29,6 +32,7 @@ _STEM = re.compile(
 _LONGEST_NAME = 48
 _LEFT = re.compile(r"[A-Za-z0-9_.-]*")
 _IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_.-")
+_MAY_LEAD = _IN_NAME | {" "}
 # Nothing else stands behind a name that has a value.
 _BEHIND_NAME = frozenset(" \t\"'`\\:=,)]>-")
 _WORD_BEFORE = re.compile(r"[ _-]([A-Za-z]{2,16})(?![A-Za-z])")
@@ -46,12 +50,12 @@ _AFTER = re.compile(
 # Behind a name that promises little: a value that is long enough to be one, with digits or stars.
 _WORTH = re.compile(
     r"[\\\"'`)\]]{0,16}[ \t]{0,8}[:=,>-]{1,3}[ \t]{0,8}[bBuUrR]{0,2}\\{0,15}[\"'`]?"
-    r"(?=[^\s\"'`]{7})[^\s\"'`0-9*]{0,48}[0-9*]"
+    r"(?=[^\s\"'`]{7})[^\s\"'`0-9*]{0,48}+[0-9*]"
 )
 # Behind a name in a sentence: a word in quotes, with digits or stars, or a long one.
 _TELLS = re.compile(
     r"[ \t]{1,4}(?:(?:provided|used|is|was|value|header)[ \t]{0,8}[:=]|(?:[a-z]{2,8}[ \t]{1,4})?"
-    r"(?:\\{0,3}[\"'`]|[^\s\"'`0-9*…•]{0,96}[0-9*…•]|[^\s\"'`]{24}))"
+    r"(?:\\{0,3}[\"'`]|[^\s\"'`0-9*…•]{0,96}+[0-9*…•]|[^\s\"'`]{24}))"
 )
 _SIGNS = frozenset(" \t:=,-)[]")
 # What most assignments are, found at one go.
@@ -70,7 +74,7 @@ _NOT_VALID = re.compile(r"\s*dilav(?:ni)?[ ](?:n?a[ ])?(?:ton[ ])?si[ ]([\"'`])?
 _LONGEST_TOLD = 200
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*")
 _HUMP = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
-_LIKELY = Secrecy.LIKELY
+_LIKELY, _SURE = Secrecy.LIKELY, Secrecy.SURE
 _LETTER, _DIGIT = re.compile(r"[A-Za-z]"), re.compile(r"[0-9]")
 _STRONG = 16
 _ENOUGH = 96
@@ -83,8 +87,6 @@ _BRACKETS = {"[": _LISTED, "(": _TUPLE, "{": _MEMBERS}
 _LINE_START = re.compile(r"[ \t-]*(?:\n|\Z)")
 _LINE_END = re.compile(r"[ \t\r]*(?:\n|\Z)")
 _ODBC = re.compile(r"\{(?:[^{}\r\n]|\}\}){1,500}\}")
-_REST = re.compile(r"[^\r\n]*")
-_LINE = re.compile(r"[^\r\n\"'`\[\\][^\r\n\"'`\[\\]*")
 
 
 class _Name(NamedTuple):
@@ -116,31 +118,39 @@ def named_spans(text: str, low: str) -> list[tuple[int, int]]:
     refuses = "valid" in low
     done = last = 0
     while (stem := _STEM.search(low, done)) is not None:
-        done = stem.end()
-        behind = low[done : done + 1]
+        start, done = stem.span()
         if not refuses and (
-            behind not in _BEHIND_NAME or (behind == " " and _tells_nothing(low, stem))
+            (behind := low[done : done + 1]) not in _BEHIND_NAME
+            or (behind == " " and _tells_nothing(low, start, done))
         ):
             continue
-        start = _name_start(text, low, stem.start(), last)
+        if start > last and low[start - 1] in _MAY_LEAD:
+            start = _name_start(text, low, start, last)
         kind = text[start:done]
         level = secrecy(kind)
-        if not level or (level == _LIKELY and _WORTH.match(text, done) is None):
+        if not level or (level is _LIKELY and _WORTH.match(text, done) is None):
             continue
-        if refuses and level == Secrecy.SURE:
+        if refuses and level is _SURE:
             refused = _refused_before(text, start)
             if refused is not None and refused[0] >= last:
                 spans.append(refused)
                 last = refused[1]
-        plain = _PLAIN.match(text, done) if level >= Secrecy.TOKEN else None
-        if plain is not None and not (is_said(plain[1]) or _is_count(kind, plain[1])):
-            span = plain.span(1)
-        else:
-            span = _value_of(text, _Name(start, done, kind, level))
+        span = _value_behind(text, _Name(start, done, kind, level))
         if span is not None:
             spans.append(span)
             done = last = span[1]
     return spans
+
+
+def _value_behind(text: str, name: _Name) -> tuple[int, int] | None:
+    """Return where its value is, when it is a secret; what most are, and are not, is seen first."""
+    if name.level is not _SURE and assigns_said(text, name.end):
+        return None
+    if name.level is not _LIKELY and text[name.end : name.end + 1] == "=":
+        plain = _PLAIN.match(text, name.end)
+        if plain is not None and not (is_said(plain[1]) or _is_count(name.text, plain[1])):
+            return plain.span(1)
+    return _value_of(text, name)
 
 
 def _is_count(name: str, value: str) -> bool:
@@ -148,9 +158,8 @@ def _is_count(name: str, value: str) -> bool:
     return value.isdigit() and name[-1] in "sS"
 
 
-def _tells_nothing(low: str, stem: re.Match[str]) -> bool:
+def _tells_nothing(low: str, start: int, end: int) -> bool:
     """Tell a word in a sentence by what stands around it, before more is asked: "the key is"."""
-    start, end = stem.span()
     before = low[start - 1 : start]
     if before in _IN_NAME or before == "<" or low[end + 1 : end + 2] in _SIGNS:
         return False
@@ -159,7 +168,7 @@ def _tells_nothing(low: str, stem: re.Match[str]) -> bool:
 
 def _name_start(text: str, low: str, start: int, after: int) -> int:
     """Return where the name begins that has a stem at `start`, but not before `after`."""
-    before = low[start - 1 : start] if start > after else ""
+    before = low[start - 1]
     if before in _IN_NAME:
         left = _LEFT.match(text[max(after, start - _LONGEST_NAME) : start][::-1])
         return start - (left.end() if left else 0)
@@ -170,6 +179,7 @@ def _name_start(text: str, low: str, start: int, after: int) -> int:
     return start
 
 
+@lru_cache(maxsize=2048)
 def _is_compound(name: str) -> bool:
     """Tell an identifier, or the name of a header, from a word: it has a joint."""
     own = name.lstrip("-.")
@@ -179,11 +189,12 @@ def _is_compound(name: str) -> bool:
 def _value_of(text: str, name: _Name) -> tuple[int, int] | None:
     after = _AFTER.match(text, name.end)
     if after is not None:
-        place = _Place(after.end(), after["sign"], after["close"] or "", after["open"] or "")
-        if place.sign != "," or _is_pair(text, name, place):
+        close, sign, opening = after.groups("")
+        place = _Place(after.end(), sign, close, opening)
+        if sign != "," or _is_pair(text, name, place):
             return _assigned(text, name, place)
         return None
-    if name.start and _ELEMENT_BEFORE.match(text[max(0, name.start - 24) : name.start][::-1]):
+    if _opens_element(text, name.start):
         element = _ELEMENT.match(text, name.end)
         return _assigned(text, name, _Place(element.end(), "=", "", "")) if element else None
     if _is_option(name):
@@ -192,6 +203,14 @@ def _value_of(text: str, name: _Name) -> tuple[int, int] | None:
             return None
         return _assigned(text, name, _Place(flagged.end(), " ", "", flagged["open"] or ""))
     return _told(text, name)
+
+
+def _opens_element(text: str, start: int) -> bool:
+    """Tell whether a name that begins there is that of an element, with a prefix or without."""
+    before = text[start - 1] if start else ""
+    if before != ":":
+        return before == "<"
+    return _ELEMENT_BEFORE.match(text[max(0, start - 24) : start][::-1]) is not None
 
 
 def _is_option(name: _Name) -> bool:
@@ -220,7 +239,8 @@ def _is_header(name: _Name) -> bool:
 def _assigned(text: str, name: _Name, place: _Place) -> tuple[int, int] | None:
     """Return where the value is that begins at `place`, when it is one to mask."""
     start = place.start
-    if text.startswith(MASK, start):
+    first = text[start : start + 1]
+    if first == "[" and text.startswith(MASK, start):
         return None
     if place.open:
         end = quoted_end(text, start, place.open)
@@ -232,8 +252,7 @@ def _assigned(text: str, name: _Name, place: _Place) -> tuple[int, int] | None:
             start = schemed_start(text, start, end) or start
             value = text[start:end]
             return (start, end) if _hides(name, place, value) else None
-    brackets = "[{(" if place.close else "[{"
-    if name.level is Secrecy.SURE and text[start : start + 1] in (*brackets,):
+    if name.level is _SURE and first in _BRACKETS and (first != "(" or place.close):
         return _bracketed(text, name, start, closed=bool(place.close))
     return _bare(text, name, place)
 
@@ -255,22 +274,24 @@ def _bare(text: str, name: _Name, place: _Place) -> tuple[int, int] | None:
     start = place.start
     if is_placeholder(text, start):
         return None
-    if name.level is Secrecy.LIKELY:
+    if name.level is _LIKELY:
         # It may be looked at again for the next name: so only at so much of it.
         end = bare_end(text, start, start + _ENOUGH)
         if not _hides(name, place, text[start:end].rstrip(SENTENCE_END)):
             return None
-    kind = name.text.lower()
-    if kind.endswith("cookie") and place.sign == ":":
-        return _rest_of_line(_LINE, text, start)
+    if place.sign == ":" and name.text[-6:].lower() == "cookie":
+        return rest_of_line(text, start, bare=True)
     schemed = schemed_start(text, start, min(len(text), start + 64))
     if schemed is not None:
         start = schemed
         if text.startswith(MASK, start):
             return None
-        if kind.endswith("authorization") and "=" in text[start : bare_end(text, start)]:
+        if (
+            name.text.lower().endswith("authorization")
+            and "=" in text[start : bare_end(text, start)]
+        ):
             # Digest, AWS and OAuth: a list of parameters.
-            return _rest_of_line(_REST, text, start)
+            return rest_of_line(text, start)
     end = start + len(text[start : bare_end(text, start)].rstrip(SENTENCE_END))
     value = text[start:end]
     if not value or (schemed is not None and is_placeholder(text, start)):
@@ -278,12 +299,6 @@ def _bare(text: str, name: _Name, place: _Place) -> tuple[int, int] | None:
     if schemed is not None:
         return start, end
     return (start, end) if _hides(name, place, value) or _is_line(text, name, end) else None
-
-
-def _rest_of_line(line: re.Pattern[str], text: str, start: int) -> tuple[int, int] | None:
-    found = line.match(text, start)
-    value = found[0].rstrip() if found else ""
-    return (start, start + len(value)) if value and not is_said(value) else None
 
 
 def _is_line(text: str, name: _Name, end: int) -> bool:
@@ -312,14 +327,9 @@ def _hides(name: _Name, place: _Place, value: str) -> bool:
         return True
     if level is Secrecy.SURE and (quoted or place.close or _is_compound(name.text)):
         return True
-    if _is_bearer(name) and not value.islower():
+    if name.text.lower() == "bearer" and not value.islower():
         return True
     return " " not in value and looks_secret(value)
-
-
-def _is_bearer(name: _Name) -> bool:
-    """Tell whether the name is the scheme itself."""
-    return name.text.lower() == "bearer"
 
 
 def _looks_strong(name: _Name, place: _Place, value: str) -> bool:

@@ -118,7 +118,6 @@ _CURL_LOGIN = re.compile(
     r"(?<![\w-])(?:-u|--(?:proxy-)?user)(?:=|[ ]{1,4})?[\"']?[\w.@+-]{1,64}:"
     r"(?!\[redacted\])(?P<value>[^\s\"'$]{1,128})"
 )
-_LOWER = {ord(letter): letter.lower() for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
@@ -142,8 +141,8 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
         text = without_registered(text, values)
     low = _lowered(text)
     if _may_name(low):
-        text = _without_named(text, low)
-        low = _lowered(text)
+        before, text = text, _without_named(text, low)
+        low = low if text is before else _lowered(text)
     if "bearer" in low or "basic" in low or "negotiate" in low:
         text = cut(text, [span for m in _SCHEME.finditer(low) if (span := _scheme(m, text))])
     if _may_be_prefixed(text):
@@ -212,7 +211,10 @@ def _may_be_prefixed(text: str) -> bool:
 
 def _lowered(text: str) -> str:
     """Return `text` in lower case, each character at its old place."""
-    return text.lower() if text.isascii() else text.translate(_LOWER)
+    if text.isascii():
+        return text.lower()
+    # Of bytes none but the ASCII letters are lowered.
+    return text.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
 
 
 def _scheme(match: _Match, text: str) -> tuple[int, int] | None:

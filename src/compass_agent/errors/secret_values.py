@@ -4,10 +4,12 @@ from __future__ import annotations
 
 __all__ = (
     "SENTENCE_END",
+    "assigns_said",
     "bare_end",
     "is_placeholder",
     "is_said",
     "quoted_end",
+    "rest_of_line",
     "schemed_start",
 )
 
@@ -31,6 +33,8 @@ _SCHEME = re.compile(
     r"aws4-hmac-sha256|sharedkey|key)[ \t]{1,8}(?=\S)",
     re.IGNORECASE,
 )
+# In any case, and as Unicode folds "s" and "k".
+_SCHEMES_BEGIN = frozenset("abdhknostABDHKNOST\u017f\u212a")
 _SCHEMES_TEXT = "apikey basic bearer digest negotiate ntlm oauth token"
 _SCHEMES = frozenset(_SCHEMES_TEXT.split())
 _SAID_TEXT = (
@@ -46,6 +50,15 @@ _SAID_TEXT = (
     "unauthorized undefined unexpected unknown unset unsupported updated use used using valid "
     "validation value was when which with wrong yes you your"
 )
+# An assignment without quotes of one word that ends whatever follows; behind a blank the word may
+# be a scheme. It is looked for first: then most of what is no secret costs little.
+_WORD = re.compile(
+    r"(?:\)|\]|[ \t](?:provided|used|is|was|value|header))?+[ \t]{0,8}"
+    r"(?:=>|:=|={1,3}|:(?![:/=])|->)[ \t]{0,8}+([A-Za-z]{1,16}+)"
+    r"(?:[.:!?]{1,4}+(?=[ \t])|[.:!?]{0,4}+(?=[\n\"`&;]|\)(?![\w!@#$%^*+~-])|\Z))"
+)
+_REST = re.compile(r"[^\r\n]*")
+_LINE = re.compile(r"[^\r\n\"'`\[\\][^\r\n\"'`\[\\]*")
 # What is said of a key in the place of one.
 _SAID = _SCHEMES | frozenset(_SAID_TEXT.split())
 
@@ -59,12 +72,14 @@ def quoted_end(text: str, start: int, opening: str) -> int | None:
         opening: The quote, with the backslashes of the text that holds it.
     """
     level = len(opening) - 1
-    for found in _QUOTE[opening[-1]].finditer(text, start, start + _LONGEST_VALUE):
-        if found[0] == "\n":
+    search, at, stop = _QUOTE[opening[-1]].search, start, start + _LONGEST_VALUE
+    while (found := search(text, at, stop)) is not None:
+        begin, at = found.span()
+        if text[begin] == "\n":
             return None
         # Deeper quotes have more backslashes, and a value may end in some of its own.
-        if (len(found[0]) - 1) % (2 * level + 2) == level:
-            return found.end() - len(opening)
+        if (at - begin - 1) % (2 * level + 2) == level:
+            return at - level - 1
     return None
 
 
@@ -76,6 +91,8 @@ def bare_end(text: str, start: int, stop: int | None = None) -> int:
 
 def schemed_start(text: str, start: int, end: int) -> int | None:
     """Return where the credentials begin behind a scheme such as Bearer; None without one."""
+    if text[start : start + 1] not in _SCHEMES_BEGIN:
+        return None
     match = _SCHEME.match(text, start, end)
     return match.end() if match else None
 
@@ -91,3 +108,22 @@ def is_placeholder(text: str, at: int) -> bool:
 def is_said(value: str) -> bool:
     """Tell a word that says something of a secret, such as "missing", from one."""
     return value.strip().lower() in _SAID
+
+
+def assigns_said(text: str, at: int) -> bool:
+    """Tell whether such a word, and nothing else, is assigned to the name that ends there."""
+    word = _WORD.match(text, at)
+    return word is not None and is_said(word[1])
+
+
+def rest_of_line(text: str, start: int, *, bare: bool = False) -> tuple[int, int] | None:
+    """Return where what is left of a line is, unless it says something of a secret.
+
+    Args:
+        text: The text.
+        start: Where it begins.
+        bare: It ends at quotes, brackets and backslashes, too.
+    """
+    found = (_LINE if bare else _REST).match(text, start)
+    value = found[0].rstrip() if found else ""
+    return (start, start + len(value)) if value and not is_said(value) else None

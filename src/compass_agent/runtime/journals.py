@@ -31,6 +31,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.errors.worded import words_of
 from compass_agent.log import default_path, log_file
 from compass_agent.runtime.delivery import deliver
 from compass_agent.runtime.upkeep import Trying
@@ -217,7 +218,7 @@ def _find(url: str) -> list[str]:
                 _remove_leftover(folder / name)
     except OSError as error:
         if not isinstance(error, FileNotFoundError):
-            _logger.warning("the folder of the journals cannot be read: %r", error)
+            _logger.warning("the folder of the journals cannot be read: %s", words_of(error))
     return sorted(found)
 
 
@@ -227,7 +228,7 @@ def _remove_leftover(path: Path) -> None:
         if path.stat().st_mtime < time.time() - _LEFTOVER_S:
             path.unlink()
     except OSError as error:
-        _logger.debug("%s stays: %r", path.name, error)
+        _logger.debug("%s stays: %s", path.name, words_of(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +244,7 @@ class _Free:
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:
-            _logger.warning("%s cannot be removed: %r", self.path, error)
+            _logger.warning("%s cannot be removed: %s", self.path, words_of(error))
 
     def stays(self, error: OperationError) -> None:
         """Say, once, that the journal stays where it is and is tried again."""
@@ -260,7 +261,8 @@ class _Free:
         try:
             self.path.rename(kept)
         except OSError as error:
-            _logger.warning("%s is not delivered, and cannot be moved: %r", self.path, error)
+            text = "%s is not delivered, and cannot be moved: %s"
+            _logger.warning(text, self.path, words_of(error))
         else:
             _logger.warning("the journal %s is kept, not delivered: %s", kept, why)
 
@@ -279,7 +281,7 @@ def _take(path: Path) -> _Free | None:
         if stat.S_ISREG(found.st_mode) and lock(fd) and os.path.samestat(found, path.lstat()):
             free = _Free(path, fd, _read(fd))
     except OSError as error:
-        _logger.debug("%s is left alone: %r", path.name, error)
+        _logger.debug("%s is left alone: %s", path.name, words_of(error))
     finally:
         if free is None:
             os.close(fd)
@@ -316,7 +318,7 @@ async def _deliver(free: _Free, url: str, way: Transport) -> int:
             raise
     except Exception as error:  # noqa: BLE001 - one that nobody foresaw keeps no other waiting
         if isinstance(error, (OSError, MemoryError, RuntimeError)):  # such as: no thread to be had
-            _logger.warning("the journal %s stays: %r", free.path, error)
+            _logger.warning("the journal %s stays: %s", free.path, words_of(error))
         else:
-            free.keep_refused(repr(error))
+            free.keep_refused(words_of(error))
     return 0

@@ -15,6 +15,7 @@ import anyio
 from anyio.from_thread import BlockingPortal, BlockingPortalProvider
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.errors.worded import words_of
 from compass_agent.log.extras import require_extra_of
 from compass_agent.publish import Pump
 from compass_agent.runtime.journals import deliver_journals, new_journal
@@ -116,8 +117,8 @@ class Publication:
             portal.start_task_soon(closing.set)
             served.result(timeout)
         except Exception as error:  # noqa: BLE001 - nothing may reach the agent
-            why = "in time" if isinstance(error, TimeoutError) else f"({error!r})"
-            _logger.warning("session %s could not be closed %s", self._sink.session_id, why)
+            why = " in time" if isinstance(error, TimeoutError) else f": {words_of(error)}"
+            _logger.warning("session %s could not be closed%s", self._sink.session_id, why)
         finally:
             self._sink.close_journal()
             if served.done():

@@ -5,7 +5,6 @@ from __future__ import annotations
 __all__ = ("Session", "open_session")
 
 import logging
-import os
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -27,6 +26,7 @@ from compass_agent.mapping import EventMapper, UnmappedEvent
 from compass_agent.runtime.driving import drive
 from compass_agent.runtime.endings import failure_frames, stop_frames
 from compass_agent.runtime.masking import Masker
+from compass_agent.runtime.off import is_off
 from compass_agent.runtime.parts import PARTS
 from compass_agent.runtime.stops import is_clean_exit, is_own_deadline, is_stop
 from compass_agent.runtime.totals import SESSIONS
@@ -83,12 +83,14 @@ class Session:
         journal_fsync: bool = False,
         enabled: bool = True,
     ) -> None:
-        self.session_id = check_session_id(session_id)
+        # One that is off takes any setting: nothing is made of it.
+        self.session_id = check_session_id(session_id) if enabled else session_id
         self._enabled = enabled
-        self._masker = Masker(secrets)
+        self._masker = Masker(secrets if enabled else ())
         self._masks = bool(self._masker)
         self._mapper = EventMapper(now=_now_ms)
-        self._sink = PARTS.sink(session_id, trace_capacity=trace_capacity, trace_bytes=trace_bytes)
+        named, bounds = (session_id, (trace_capacity, trace_bytes)) if enabled else ("off", (1, 1))
+        self._sink = PARTS.sink(named, trace_capacity=bounds[0], trace_bytes=bounds[1])
         self._close_timeout = close_timeout
         # Feeding and stopping may come from different threads; the mapper is for one at a time.
         self._lock = threading.RLock()
@@ -369,7 +371,8 @@ def open_session(  # noqa: PLR0913 - one argument a setting, by keyword
             and each costs milliseconds.
 
     Raises:
-        OperationError: `unsupported_input`, when `session_id` or `log` cannot be used.
+        OperationError: `unsupported_input`, when `session_id` or `log` cannot be used; never with
+            `COMPASS_OFF=1`.
     """
     return Session(
         session_id,
@@ -382,5 +385,5 @@ def open_session(  # noqa: PLR0913 - one argument a setting, by keyword
         trace_bytes=trace_bytes,
         close_timeout=close_timeout,
         journal_fsync=journal_fsync,
-        enabled=os.environ.get("COMPASS_OFF", "") not in ("1", "true", "yes", "on"),
+        enabled=not is_off(),
     )

@@ -10,6 +10,7 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from compass_agent.errors.worded import words_of
 from compass_agent.log import is_hub, open_log
 from compass_agent.runtime.joining import Joined
 from compass_agent.transport import LocalTransport
@@ -70,7 +71,7 @@ class SharedLog:
             await self.transport.renew(sorted(self.epochs), _LEASE_S)
         except Exception as error:  # noqa: BLE001 - frames are to be published all the same
             if not self._complained:
-                _logger.warning("the lease could not be renewed, trying again: %s", error)
+                _logger.warning("the lease could not be renewed, trying again: %s", words_of(error))
             self._complained = True
         else:
             self._complained = False

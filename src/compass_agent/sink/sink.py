@@ -12,6 +12,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
+from compass_agent.errors.worded import words_of
 from compass_agent.frames import (
     SessionFrame,
     check_session_id,
@@ -174,9 +175,9 @@ class FrameSink:
             error = journal.complaint()
         if error is not None:
             _logger.warning(
-                "session %s: what cannot be published now is lost if this process is killed: %r",
+                "session %s: what cannot be published now is lost if this process is killed: %s",
                 self.session_id,
-                error,
+                words_of(error),
             )
 
     def _enter_interrupting(self) -> None:

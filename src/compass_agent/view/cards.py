@@ -51,7 +51,7 @@ _WORD = 8
 _LABEL = 9
 GAP_TEXTS = {
     GapReason.UNSPECIFIED: "for a reason that this version does not know",
-    GapReason.DROPPED: "the agent was faster than its buffer, which dropped the oldest",
+    GapReason.DROPPED: "the agent was faster than its buffer, or the log was away or refused them",
     GapReason.RETENTION: "the log no longer keeps them",
     GapReason.WRITER_GONE: "the agent's process went away before it could send them",
     GapReason.LOG_LOSS: "the log lost them, which is a fault",

@@ -23,6 +23,7 @@ import nats.errors
 from nats.aio.client import Client
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.errors.worded import words_of
 from compass_agent.log.jetstream.faults import EngineError
 from compass_agent.log.jetstream.waiting import Asked, Page, Waiting
 
@@ -130,7 +131,9 @@ class Connection:
             subscription = await client.subscribe(subject, cb=heard)  # pyright: ignore[reportUnknownMemberType] - of one argument that is not used
             await client.flush(timeout=_FLUSH_S)
         except (nats.errors.Error, OSError) as error:
-            raise EngineError(ErrorCode.UNAVAILABLE, f"not subscribed: {error!r}") from error
+            raise EngineError(
+                ErrorCode.UNAVAILABLE, f"not subscribed: {words_of(error)}"
+            ) from error
         return subscription
 
     async def aclose(self) -> None:
@@ -181,8 +184,7 @@ class Connection:
         except (TimeoutError, nats.errors.Error, OSError) as error:
             await _close(client)
             code = ErrorCode.PERMISSION_DENIED if self._denied else ErrorCode.UNAVAILABLE
-            late = "no answer in time" if isinstance(error, TimeoutError) else ""
-            why = self._unsafe or str(error) or late or type(error).__name__
+            why = self._unsafe or words_of(error)
             raise EngineError(code, f"the engine cannot be reached: {why}") from error
         except anyio.get_cancelled_exc_class():
             await _close(client)
@@ -211,7 +213,7 @@ class Connection:
             self._on_violation(text)
         elif isinstance(error, nats.errors.SlowConsumerError):
             self._lost()
-        _logger.info("the engine's client says: %r", error)
+        _logger.info("the engine's client says: %s", words_of(error))
 
     def _on_violation(self, text: str) -> None:
         inbox = self._inbox.rpartition(".")[0].lower()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.errors.worded import words_of
 from compass_agent.frames import check_session_id
 from compass_agent.log.jetstream.faults import ConflictError, DamagedError
 from compass_agent.log.jetstream.heads import SessionState
@@ -119,7 +120,8 @@ class Keeper:
         except OperationError as error:
             # A user that may not remove leaves it to those who may.
             if error.code is not ErrorCode.PERMISSION_DENIED and not self._store.engine.closed:
-                _logger.warning("what is not to be kept could not be removed now: %r", error)
+                why = words_of(error)
+                _logger.warning("what is not to be kept could not be removed now: %s", why)
         finally:
             self._at_it = False
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from compass_agent.errors.codes import OperationError
+from compass_agent.errors.worded import words_of
 from compass_agent.log.retention import KeptSession, Pruned, Retention, expired, oldest_first
 from compass_agent.log.rules import bytes_of
 from compass_agent.log.schedule import Due, Schedule
@@ -89,7 +90,7 @@ class Keeper:
         try:
             await self._do(due, batch.session)
         except OperationError as error:
-            _logger.warning("what is not to be kept could not be removed now: %r", error)
+            _logger.warning("what is not to be kept could not be removed now: %s", words_of(error))
         finally:
             self._at_it.release()
 

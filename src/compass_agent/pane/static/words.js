@@ -57,7 +57,7 @@ export const STEPS = { PENDING: ["○", "to do"], IN_PROGRESS: ["▶", "now"], C
 
 /** @type {Record<string, string>} */
 export const GAPS = {
-  DROPPED: "The agent was faster than its buffer, which dropped the oldest.",
+  DROPPED: "The agent was faster than its buffer, or the log was away or refused them.",
   RETENTION: "The log no longer keeps them.",
   WRITER_GONE: "The agent's process went away before it could send them.",
   LOG_LOSS: "The log lost them, which is a fault.",
