@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 _FILTERED = "The provider's filter stopped the answer"
 _FILTERS = frozenset({"content_filter", "refusal"})
-CUT_ENDS = frozenset(
-    {"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"}
-)
+CUT_ENDS = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
 """What providers give as the reason when an answer came to a limit."""
 _PAUSED = frozenset({"pause_turn"})
 _HANDED_OVER = "Handed over to the host"
