@@ -64,10 +64,10 @@ class Run(ProviderRun, ResponseEvents):
         elif self._chat.reason and not self._reason:
             self._reason = self._chat.reason
             calls = self._chat.calls()
-            for place, (*call, free) in enumerate(calls, 1):
+            for place, (name, tool, arguments, free) in enumerate(calls, 1):
                 # Any text may be the begin of a longer one; only the last call can be cut off.
                 torn = free and place == len(calls) and self._reason in CUT_ENDS
-                events += self._call(ToolCall(*call), free=free, torn=torn)
+                events += self._call(ToolCall(name, tool, arguments), free=free, torn=torn)
         return events
 
     def _asked(self, call: ToolCall, *, torn: bool) -> list[InnerEvent]:
