@@ -63,11 +63,15 @@ class Run(ProviderRun, ResponseEvents):
             self._reason = self._chat.reason
         elif self._chat.reason and not self._reason:
             self._reason = self._chat.reason
-            calls = self._chat.calls()
-            for place, (name, tool, arguments, free) in enumerate(calls, 1):
-                # Any text may be the begin of a longer one; only the last call can be cut off.
-                torn = free and place == len(calls) and self._reason in CUT_ENDS
-                events += self._call(ToolCall(name, tool, arguments), free=free, torn=torn)
+            events += self._asked_all(self._chat.calls())
+        return events
+
+    def _asked_all(self, calls: list[tuple[str, str, str, bool]]) -> list[InnerEvent]:
+        events: list[InnerEvent] = []
+        for place, (*call, free) in enumerate(calls, 1):
+            # Any text may be the beginning of a longer one; only the last call can be cut off.
+            torn = free and place == len(calls) and self._reason in CUT_ENDS
+            events += self._call(ToolCall(*call), free=free, torn=torn)
         return events
 
     def _asked(self, call: ToolCall, *, torn: bool) -> list[InnerEvent]:
