@@ -240,6 +240,16 @@ def test_agents_of_google_adk_that_work_side_by_side_say_each_word_once() -> Non
     assert [line.split()[-1] for line in lines[1:-1]] == ["a1", "b1", "a2", "b2"]
 
 
+def test_what_google_adk_says_after_its_stop_begins_nothing() -> None:
+    content = SimpleNamespace(parts=[SimpleNamespace(text="late")])
+    late = [event(content=content, author="b"), event(error_code="SAFETY")]
+    stopped = event(error_code="INVOCATION_ABORTED")
+    assert told(google_adk.Adapter(), stopped, *late, stopped)[1:] == [
+        "ABORTED - Stopped by the host",
+        "state READY",
+    ]
+
+
 def test_an_error_after_which_google_adk_goes_on_is_no_failure() -> None:
     said = SimpleNamespace(parts=[SimpleNamespace(text="Good day")])
     broken = event(error_code="UNAVAILABLE", error_message="Overloaded")
