@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from types import TracebackType
 from typing import Any
@@ -73,6 +74,39 @@ class LeavingHides(Source):
     async def __aexit__(self, *_: object) -> bool:
         self.closed += 1
         return True
+
+
+class CloseStopsItsReader(Source):
+    """Its closing raises the cancellation of a task of its own."""
+
+    async def aclose(self) -> None:
+        self.closed += 1
+        reader = asyncio.ensure_future(asyncio.Event().wait())
+        reader.cancel()
+        await reader
+
+
+class LeavingStopsItsReader(CloseStopsItsReader):
+    async def __aenter__(self) -> Source:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("error", [None, BROKE])
+@pytest.mark.parametrize("make", [CloseStopsItsReader, LeavingStopsItsReader])
+async def test_a_stream_that_stops_its_own_reader_was_not_stopped(
+    make: Callable[[BaseException | None], Source], error: BaseException | None
+) -> None:
+    source, caught = make(error), None
+    try:
+        async for _ in items_of(source):
+            pass
+    except BaseException as raised:  # noqa: BLE001 - whatever it is, it is compared
+        caught = raised
+    assert (caught, source.closed) == (error, 1)
 
 
 @pytest.mark.parametrize("error", [None, BROKE])

@@ -95,6 +95,45 @@ def test_claude_that_went_on_after_a_failed_request_has_not_failed(within: str |
     assert error.message != "It is 42."
 
 
+def test_claude_that_went_on_with_a_tool_alone_has_not_failed() -> None:
+    failed = claude([text("API Error: 529 Overloaded")], "x", error="server_error")
+    tool: dict[str, Any] = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {}}
+    begun = {"type": "message_start", "message": {"id": "m2"}}
+    streamed = {"type": "stream_event", "event": begun, **CLAUDE}
+    ended = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
+    user = {"type": "user", "message": {"role": "user", "content": [ended]}, **CLAUDE}
+    seen = lines("claude-code", INIT, failed, streamed, claude([tool], "m2"), user, result())
+    assert "update t1 COMPLETED ok" in seen
+    assert not any(line.startswith("ERROR") for line in seen)
+
+
+def test_an_answer_of_claude_in_the_result_alone_is_told_after_a_run_that_failed() -> None:
+    failed = result(is_error=True, result="API Error: 500 boom")
+    seen = lines("claude-code", INIT, claude([text("one")]), failed, INIT, result(result="two"))
+    assert [line for line in seen if line.startswith(("text", "ERROR"))] == [
+        "text 1 one",
+        "ERROR 500 boom",
+        "text 2 two",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "told_as"),
+    [
+        ({"subtype": "error_max_turns"}, "ERROR - The run ended: max turns"),
+        ({"subtype": "error_max_turns", "result": "one"}, "ERROR - The run ended: max turns"),
+        (
+            {"subtype": "error_during_execution", "terminal_reason": "aborted_tools"},
+            "ABORTED - Interrupted by user",
+        ),
+    ],
+)
+def test_a_result_of_claude_whose_kind_is_an_error_is_no_success(
+    fields: dict[str, Any], told_as: str
+) -> None:
+    assert told_as in lines("claude-code", INIT, claude([text("one")]), result(**fields))
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [

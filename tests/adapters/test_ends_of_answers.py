@@ -111,3 +111,53 @@ def test_what_comes_after_a_failure_in_its_stream_begins_nothing() -> None:
     events = [*run.feed(failed), *run.feed(failed), *run.end()]
     events += [*run.feed(chunk({"content": "Good"}, "stop")), *run.end()]
     assert told(events)[-2:] == ["text 2 Good", "state READY"]
+
+
+FREE = {"name": "run", "input": "rm -rf /tm"}
+
+
+def test_a_call_of_any_text_that_the_limit_cut_off_is_none() -> None:
+    response, chat = openai.Run(), openai.Run()
+    item = {"type": "custom_tool_call", "call_id": "c0", "status": "incomplete", **FREE}
+    incomplete = {"incomplete_details": {"reason": "max_output_tokens"}}
+    said = response.feed({"type": "response.output_item.done", "item": item})
+    said += response.feed({"type": "response.incomplete", "response": incomplete})
+    calls = [{"index": 0, "id": "c0", "custom": FREE}]
+    other = [*chat.feed(chunk({"tool_calls": calls})), *chat.feed(chunk({}, "length"))]
+    for run, events in (response, said), (chat, other):
+        cut = "notice The answer was cut at the token limit"
+        assert told([*events, *run.end()])[-2:] == [cut, "state READY"]
+        assert (run.calls, run.goes_on) == ([], False)
+    whole = openai.Run()
+    for event in (chunk({"tool_calls": calls}), chunk({}, "tool_calls")):
+        whole.feed(event)
+    assert [call.arguments for call in whole.calls] == ["rm -rf /tm"]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        {"error": {"code": 502, "message": "down"}, **chunk({}, "error")},
+        {"error": {"code": 502, "message": "down"}, "choices": []},
+        {"error": {"code": 502, "message": "down"}},
+    ],
+)
+def test_what_a_gateway_says_of_a_failure_beside_the_choices_is_told(last: Any) -> None:
+    lines = openai_run(chunk({"content": "Good"}), last)
+    assert lines[-2:] == ["ERROR 502 down", "state ERRORED"]
+
+
+def test_a_failure_that_is_told_after_the_end_or_as_its_status_counts() -> None:
+    good = chunk({"content": "Good"}, "stop")
+    assert openai_run(good, chunk({}, "error"))[-2:] == [SAYS_FAILED, "state ERRORED"]
+    error = {"code": "server_error", "message": "boom"}
+    completed = {"type": "response.completed", "response": {"status": "failed", "error": error}}
+    assert openai_run(completed)[-2:] == ["ERROR 500 boom", "state ERRORED"]
+
+
+def test_an_answer_that_failed_asks_for_no_tool() -> None:
+    run, function = openai.Run(), {"name": "look", "arguments": "{}"}
+    events = run.feed(chunk({"tool_calls": [{"index": 0, "id": "c0", "function": function}]}))
+    events += [*run.feed(chunk({}, "tool_calls")), *run.feed(chunk({}, "error")), *run.end()]
+    assert told(events)[-2:] == [SAYS_FAILED, "state ERRORED"]
+    assert (run.calls, run.goes_on) == ([], False)

@@ -16,14 +16,18 @@ SECRET = f"sk-ant-{'x1' * 16}"
 
 
 def told(
-    *lines: object, exit_code: int | None = 1, form: str = "auto", stopped_by: str = ""
+    *lines: object,
+    exit_code: int | None = 1,
+    form: str = "auto",
+    stopped_by: str = "",
+    stderr: str = "",
 ) -> list[str]:
     """Return what is told of the end, after the notices of the lines themselves."""
     adapter, mapper = adapter_for(form), EventMapper(now=lambda: 0)
     for line in lines:
         text = line if isinstance(line, str) else json.dumps(line)
         adapter.feed(f"{text}\n".encode())
-    events = adapter.end(exit_code, stopped_by=stopped_by)
+    events = adapter.end(exit_code, stderr, stopped_by=stopped_by)
     return described([frame for event in events for frame in mapper.map(event)])
 
 
@@ -71,3 +75,35 @@ def test_neither_a_signal_nor_a_stop_is_explained_by_it() -> None:
     assert told({"error": "bad key"}, exit_code=-9)[0] == killed
     stopped = told({"error": "bad key"}, stopped_by="user")
     assert stopped == ["ABORTED - Stopped by user", "state STOPPED"]
+
+
+LAID_OUT = [
+    json.dumps({"error": {"message": "Slow down", "status": 429}, "at": [{}]}, indent=2),
+    '{"error":\n  {"message": "Slow down", "status": 429}}',
+]
+
+
+@pytest.mark.parametrize("form", ["auto", "text"])
+@pytest.mark.parametrize("laid_out", LAID_OUT)
+def test_an_object_that_is_laid_out_on_lines_is_one(laid_out: str, form: str) -> None:
+    failed = ["ERROR 429 Slow down", "state ERRORED"]
+    assert told("begins", laid_out, "and then words", form=form) == [EXITED, *failed]
+    # Lines that only look like the beginning of one do not hide it.
+    assert told("{no", laid_out, form=form) == [EXITED, *failed]
+    assert told({"error": "first"}, laid_out, form=form) == [EXITED, *failed]
+    assert told(laid_out, {"type": "retry"}, form=form)[-2:] == [
+        "ERROR - The agent exited with code 1",
+        "state ERRORED",
+    ]
+
+
+@pytest.mark.parametrize("form", ["auto", "claude-code"])
+@pytest.mark.parametrize("said", [*LAID_OUT, '{"error": {"message": "Slow down", "status": 429}}'])
+def test_an_object_at_the_end_of_standard_error_says_why(said: str, form: str) -> None:
+    lines = told("words", stderr=f"starting {{\n{said}\n", form=form)
+    assert lines[-2:] == ["ERROR 429 Slow down", "state ERRORED"]
+    assert lines[0].startswith(EXITED)
+    after = told("words", stderr=f"{said}\nTraceback: boom", form=form)
+    assert after[0].startswith("ERROR - The agent exited with code 1: {")
+    both = told({"error": "bad key"}, stderr=said, form=form)
+    assert both[-2:] == ["ERROR - bad key", "state ERRORED"]

@@ -121,6 +121,26 @@ def test_an_answer_of_a_graph_that_the_filter_stopped_has_failed() -> None:
     assert lines[-2:] == ["ERROR - The provider's filter stopped the answer", "state ERRORED"]
 
 
+def test_an_answer_of_a_graph_that_failed_before_the_last_one_is_told() -> None:
+    stopped = {"finish_reason": "content_filter"}
+    last = chunk("fine", "b", chunk_position="last")
+    lines = told(langgraph.Adapter(), chunk("Good", response_metadata=stopped), last)
+    goes_on = "notice The work goes on after a failure: The provider's filter stopped the answer"
+    assert goes_on in lines
+    assert lines[-1] == "state READY"
+
+
+def test_an_answer_of_a_graph_that_broke_off_and_was_tried_again_is_told() -> None:
+    broken = (chunk("Good "), chunk("day, key sk-ant-api03-" + "a" * 40))
+    last = chunk("fine", "b", chunk_position="last")
+    lines = told(langgraph.Adapter(), *broken, last)
+    said = "An answer broke off, and its message is not valid: Good day, key [redacted]"
+    assert lines[-3:] == ["text 2 fine", f"notice {said}", "state READY"]
+    # Of a library that tells no ends, nobody knows.
+    lines = told(langgraph.Adapter(), *broken, chunk("fine", "b"))
+    assert not any(line.startswith("notice") for line in lines)
+
+
 @pytest.mark.parametrize("told_by", [{"finish_reason": "error"}, {"status": "failed"}])
 def test_an_answer_of_a_graph_that_says_that_it_failed_has_failed(told_by: Any) -> None:
     lines = told(langgraph.Adapter(), chunk("Good"), chunk("", response_metadata=told_by))
@@ -220,6 +240,16 @@ def test_agents_of_google_adk_that_work_side_by_side_say_each_word_once() -> Non
     assert [line.split()[-1] for line in lines[1:-1]] == ["a1", "b1", "a2", "b2"]
 
 
+def test_what_google_adk_says_after_its_stop_begins_nothing() -> None:
+    content = SimpleNamespace(parts=[SimpleNamespace(text="late")])
+    late = [event(content=content, author="b"), event(error_code="SAFETY")]
+    stopped = event(error_code="INVOCATION_ABORTED")
+    assert told(google_adk.Adapter(), stopped, *late, stopped)[1:] == [
+        "ABORTED - Stopped by the host",
+        "state READY",
+    ]
+
+
 def test_an_error_after_which_google_adk_goes_on_is_no_failure() -> None:
     said = SimpleNamespace(parts=[SimpleNamespace(text="Good day")])
     broken = event(error_code="UNAVAILABLE", error_message="Overloaded")
@@ -297,3 +327,24 @@ def test_a_tool_call_of_acp_without_a_start_has_one() -> None:
     mapper = EventMapper(now=lambda: 0)
     lines = described(frame for each in events for frame in mapper.map(each))
     assert lines[2:-1] == ["tool c1 IN_PROGRESS c1", "update c1 FAILED no"]
+
+
+@pytest.mark.parametrize(
+    ("data", "failure"),
+    [
+        ({"error": {"message": "inner", "status": 529}}, "529 inner"),
+        ({"error": {"error": {"message": "deep", "code": "overloaded_error"}}}, "529 deep"),
+        ({"details": {"message": "within"}}, "- within"),
+        ({"error": {"status": 503}}, "503 HTTP 503 Service Unavailable"),
+        ({"error": {}}, "- Internal error"),
+        ({"details": "said", "error": {"message": "inner", "status": 529}}, "529 said"),
+    ],
+)
+def test_what_an_error_of_acp_holds_within_is_told(data: Any, failure: str) -> None:
+    raised: Any = type("RequestError", (Exception,), {"data": data})("Internal error")
+    reader = UpdateReader(["hi"])
+    events = [*reader.begin(), *reader.fail(raised)]
+    check_events(events)
+    mapper = EventMapper(now=lambda: 0)
+    lines = described(frame for each in events for frame in mapper.map(each))
+    assert lines[2:] == [f"ERROR {failure}", "state ERRORED"]

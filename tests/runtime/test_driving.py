@@ -243,6 +243,21 @@ def test_a_deadline_around_the_hosts_own_loop_is_a_stop(how: str) -> None:
     assert described(frames)[2:] == ["ABORTED - The host stopped the work", "state STOPPED"]
 
 
+def test_a_deadline_of_a_loop_in_a_task_group_is_a_stop() -> None:
+    async def loop(session: Session) -> None:
+        async with asyncio.timeout(0.05):
+            async for event in Endless().events():
+                session.feed(event)
+
+    async def main() -> None:
+        async with open_session("s1") as session, asyncio.TaskGroup() as tasks:
+            tasks.create_task(loop(session))
+
+    with capture_frames() as frames, pytest.raises(ExceptionGroup):
+        asyncio.run(main())
+    assert described(frames)[2:] == ["ABORTED - The host stopped the work", "state STOPPED"]
+
+
 @pytest.mark.parametrize("how", ["wait_for", "timeout", "fail_after"])
 def test_a_deadline_that_a_tool_set_for_itself_is_a_failure(how: str) -> None:
     async def main() -> None:

@@ -6,6 +6,7 @@ __all__ = ("UpdateReader", "texts_of")
 
 from typing import TYPE_CHECKING
 
+from compass_agent.adapters.failures import failure_of
 from compass_agent.adapters.objects import text_of
 from compass_agent.adapters.sdk_stream import StreamRun, is_kind
 from compass_agent.adapters.texts import excerpt
@@ -35,6 +36,8 @@ _SILENT = frozenset(
     {"available_commands_update", "config_option_update", "session_info_update", "usage_update"}
 )
 _INTERNAL = "Internal error"
+_WITHIN = ("error", "details", "data", "cause")
+_UNSAID = "No reason was given"
 
 
 class UpdateReader(StreamRun):
@@ -230,6 +233,10 @@ def _failure_of(error: Exception, secrets: Iterable[str]) -> Failure:
     inner = data if isinstance(data, str) else ""
     for key in ("details", "message", "error"):
         inner = inner or text_of(fields, key)
+    for key in _WITHIN if not inner else ():
+        # An error within the data, as a provider gave it to the agent.
+        found = failure_of(fields[key], secrets).message if is_object(fields.get(key)) else ""
+        inner = inner or ("" if found.startswith(_UNSAID) else found)
     if inner and text == _INTERNAL:
         text = inner
     elif inner and inner not in text:

@@ -163,7 +163,7 @@ class Adapter:
             stderr_tail=stderr_tail,
             start_failure=start_failure,
             stopped_by=stopped_by,
-            last_words=self._last_words.failure(exit_code),
+            last_words=self._last_words.failure(exit_code, stderr_tail),
         )
         return [*events, exit_without_secrets(exited, self._secrets)]
 

@@ -189,6 +189,7 @@ class Adapter(ObjectAdapter):
     def _whole(self, block: Mapping[str, object], parent: str) -> list[InnerEvent]:
         kind = text_of(block, "type")
         if kind == "tool_use" or kind.endswith("_tool_use"):
+            self._synthetic = self._synthetic if parent else None
             return self._tool_use(block)
         if kind not in ("text", "thinking"):
             return []
@@ -256,6 +257,7 @@ class Adapter(ObjectAdapter):
 
     def _result(self, value: Mapping[str, object]) -> list[InnerEvent]:
         said, self._synthetic = self._synthetic, None
+        told_text, self._told_text = self._told_text, False
         begun = self._begin()
         if has_failed(value, said):
             failure = failure_of(value, said or {})
@@ -264,9 +266,8 @@ class Adapter(ObjectAdapter):
             return [*begun, *refusals, *self._fail(failure)]
         events = [*begun, *self._closed_refusals()]
         text = text_of(value, "result")
-        if text and not self._told_text:
+        if text and not told_text:
             events += [*self._start_message(), *self._delta(text)]
-        self._told_text = False
         reason = text_of(value, "stop_reason")
         if reason == "refusal":
             return events + self._fail(Failure(aborted=False, message=_FILTERED, code=reason))

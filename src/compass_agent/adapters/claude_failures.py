@@ -33,7 +33,8 @@ def has_failed(result: Mapping[str, object], said: Mapping[str, object] | None) 
         said: The line of the message that the command made of a failed request, when the run did
             not go on after it.
     """
-    if result.get("is_error") is True:
+    # A run that came to its limit of turns has failed, too, although it says that nothing did.
+    if result.get("is_error") is True or _is_of_error(result):
         return True
     if said is None:
         return False
@@ -54,7 +55,9 @@ def failure_of(result: Mapping[str, object], said: Mapping[str, object]) -> Fail
     spoken = _spoken(said)
     errors = [text for text in as_list(result.get("errors")) if isinstance(text, str)]
     told = "; ".join(text for text in errors if not text.startswith(_DIAGNOSTIC))
-    text = text_of(result, "result") or told or spoken
+    # What a result holds that says that nothing failed is the answer.
+    answered = result.get("is_error") is False and _is_of_error(result)
+    text = ("" if answered else text_of(result, "result")) or told or spoken
     found = _WRAPPED.match(text.strip())
     inner = _ADVICE.sub("", found["text"]) if found else text
     status = number_of(result, "api_error_status")
@@ -82,6 +85,10 @@ def retry_of(value: Mapping[str, object]) -> RetryScheduled:
         delay_ms=number_of(value, "retry_delay_ms"),
         reason="" if reason == "unknown" else reason,
     )
+
+
+def _is_of_error(result: Mapping[str, object]) -> bool:
+    return text_of(result, "subtype").startswith("error")
 
 
 def _spoken(said: Mapping[str, object]) -> str:

@@ -81,6 +81,8 @@ class Adapter(StreamRun):
         return self._cleaned([*events, *self._succeed()])
 
     def _item(self, item: object) -> list[InnerEvent] | None:
+        if self._aborted:
+            return []  # an agent beside it may say a last word; that begins nothing
         code = _code(attribute(item, "error_code"))
         if code == _ABORTED:
             return self._stopped()
@@ -115,8 +117,6 @@ class Adapter(StreamRun):
 
     def _stopped(self) -> list[InnerEvent]:
         """The results of open calls that come with it are of ADK's own making."""
-        if self._aborted:
-            return []
         self._aborted = True
         return self._fail(Failure(aborted=True, message=_STOPPED))
 

@@ -57,6 +57,8 @@ _BROKEN = _FILTERS | FAILED_ENDS
 _PROVIDERS = frozenset({"anthropic", "openai"})
 _ENDS = ("finish_reason", "stop_reason", "status")
 _FILTERED = "The provider's filter stopped the answer"
+_BROKE_OFF = "An answer broke off, and its message is not valid"
+_LONGEST_BEGUN = 400
 _GOES_ON = "The work goes on after an answer that was cut off"
 _UNREADABLE = "The graph's stream cannot be read: pass STREAM to its astream(…, **STREAM)"
 _PAUSED = "It waits for an answer, and begins anew then"
@@ -95,6 +97,9 @@ class Adapter(StreamRun):
         self._was_cut = False
         # Messages that have said something: one that goes on later is not empty.
         self._spoken: set[str] = set()
+        # How those begin that have said something and are not over: at the end, they broke off.
+        self._begun: dict[str, str] = {}
+        self._tells_ends = False
         self._outputs: dict[str, str] = {}
         self._done: set[str] = set()
         self._interrupts: dict[str, None] = {}
@@ -111,6 +116,10 @@ class Adapter(StreamRun):
             return self._cleaned([*events, *self._fail(CUT_OFF)])
         for call in list(self._tools) if self._interrupts else ():
             events += self._end_tool(call, _PAUSED, failed=True)
+        # A node that failed and was tried again leaves them, and is told by nothing else.
+        if self._tells_ends:
+            left = (excerpt(text, self._secrets) for text in self._begun.values())
+            events += [Noticed(f"{_BROKE_OFF}: {text}") for text in left]
         return self._cleaned([*events, *self._succeed()])
 
     def fail(self, error: Exception) -> list[InnerEvent]:
@@ -157,6 +166,8 @@ class Adapter(StreamRun):
             events += self._turn_to(name)
         for index, (kind, text) in enumerate(_texts(message)):
             events += self._delta(text, index, thinking=kind == "thinking") if text else []
+            if text and name and kind == "text":
+                self._begun[name] = (self._begun.get(name, "") + text)[:_LONGEST_BEGUN]
         # A message that only calls tools is not an empty answer.
         if as_list(attribute(message, "tool_call_chunks")) or as_list(
             attribute(message, "tool_calls")
@@ -170,6 +181,8 @@ class Adapter(StreamRun):
         chunk = is_kind(message, "AIMessageChunk")
         if not chunk or attribute(message, "chunk_position") == "last":
             events += self._close_message()
+            self._begun.pop(name, None)
+            self._tells_ends = self._tells_ends or chunk
             self._was_cut = chunk and not self._told_why.pop(name, True)
         return events
 
@@ -187,6 +200,9 @@ class Adapter(StreamRun):
         events = [*self._close_message(), *self._start_message()]
         if self._was_cut:
             events.append(Noticed(_GOES_ON))
+        elif self._broke:
+            why = _FILTERED if self._broke in _FILTERS else PROVIDER_FAILED
+            events.append(Noticed(f"The work goes on after a failure: {why}"))
         self._message_id, self._broke, self._was_cut = name, "", False
         self._message_has_content = name in self._spoken
         return events

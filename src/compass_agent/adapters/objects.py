@@ -87,7 +87,7 @@ class ObjectAdapter(Telling):
             start_failure=start_failure,
             stopped_by=stopped_by,
             unfinished=self._working,
-            last_words=self._last_words.failure(exit_code),
+            last_words=self._last_words.failure(exit_code, stderr_tail),
         )
         return [*self._cleaned(events), exit_without_secrets(exited, self._secrets)]
 

@@ -15,7 +15,7 @@ from compass_agent.adapters.failures import failure_of
 from compass_agent.adapters.fields import part, plain, text
 from compass_agent.adapters.openai_chat import ChatReader
 from compass_agent.adapters.openai_responses import ResponseEvents, is_response_event
-from compass_agent.adapters.provider_run import ProviderRun, ToolCall, request_events
+from compass_agent.adapters.provider_run import CUT_ENDS, ProviderRun, ToolCall, request_events
 from compass_agent.adapters.telling import FAILED_ENDS
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Run(ProviderRun, ResponseEvents):
             item = part(item, "chunk")
         elif "." in text(item, "type"):
             return []  # what the library's own helper puts together from chunks
-        if part(item, "choices") is None:
+        if part(item, "choices") is None and part(item, "error") is None:
             return None
         return self._chunk(item)
 
@@ -57,16 +57,25 @@ class Run(ProviderRun, ResponseEvents):
         events: list[InnerEvent] = []
         for kind, said in self._chat.read(chunk):
             events += self._delta(said, thinking=kind == "thinking")
-        if self._chat.reason and not self._reason:
+        if self._chat.error is not None:
+            return [*events, *self._fail(failure_of(plain(self._chat.error), self._secrets))]
+        if self._chat.reason in FAILED_ENDS:
             self._reason = self._chat.reason
-            if self._reason in FAILED_ENDS and self._chat.error is not None:
-                return [*events, *self._fail(failure_of(plain(self._chat.error), self._secrets))]
-            for *call, free in self._chat.calls():
-                events += self._call(ToolCall(*call), free=free)
+        elif self._chat.reason and not self._reason:
+            self._reason = self._chat.reason
+            events += self._asked_all(self._chat.calls())
         return events
 
-    def _asked(self, call: ToolCall) -> list[InnerEvent]:
-        return self._call(call)
+    def _asked_all(self, calls: list[tuple[str, str, str, bool]]) -> list[InnerEvent]:
+        events: list[InnerEvent] = []
+        for place, (*call, free) in enumerate(calls, 1):
+            # Any text may be the beginning of a longer one; only the last call can be cut off.
+            torn = free and place == len(calls) and self._reason in CUT_ENDS
+            events += self._call(ToolCall(*call), free=free, torn=torn)
+        return events
+
+    def _asked(self, call: ToolCall, *, torn: bool) -> list[InnerEvent]:
+        return self._call(call, torn=torn)
 
     def _stopped(self, reason: str) -> list[InnerEvent]:
         self._reason = reason

@@ -102,7 +102,8 @@ class Adapter(SdkRun, ResponseEvents):
         before, self._agent = self._agent, name
         return [Noticed(f"The agent is now {name}")] if before and name != before else []
 
-    def _asked(self, call: ToolCall) -> list[InnerEvent]:
+    def _asked(self, call: ToolCall, *, torn: bool) -> list[InnerEvent]:
+        del torn  # the SDK itself decides what it does with such a call, and tells that
         self._asks = True
         title = title_of(call.name, arguments_of(call.arguments))
         return self._called(call.tool_call_id, call.name, title)

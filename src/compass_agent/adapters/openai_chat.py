@@ -39,6 +39,7 @@ class ChatReader:
 
     def read(self, chunk: object) -> Iterator[tuple[str, str]]:
         """Yield the pieces of a chunk as (kind, text): "text" or "thinking"."""
+        self.error = part(chunk, "error") or self.error
         for choice in entries(chunk, "choices"):
             if number(choice, "index"):
                 continue  # another answer to the same question

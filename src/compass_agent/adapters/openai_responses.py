@@ -11,7 +11,7 @@ from compass_agent.adapters.failures import failure_of
 from compass_agent.adapters.fields import arguments_of, entries, number, part, plain, text
 from compass_agent.adapters.objects import title_of
 from compass_agent.adapters.provider_run import ToolCall
-from compass_agent.adapters.telling import Telling
+from compass_agent.adapters.telling import FAILED_ENDS, Telling
 from compass_agent.events.classes import Failure, InnerEvent, Noticed
 
 if TYPE_CHECKING:
@@ -67,11 +67,11 @@ class ResponseEvents(Telling):
         match kind:
             case "response.created":
                 self._said.clear()
-            case "response.completed":
+            case "response.completed" if text(response, "status") not in FAILED_ENDS:
                 return self._stopped("stop")
             case "response.incomplete":
                 return self._stopped(text(response, "incomplete_details", "reason") or "length")
-            case "response.failed":
+            case "response.failed" | "response.completed":
                 return self._fail(failure_of(plain(part(response, "error")), self._secrets))
             case "response.cancelled":
                 return self._fail(Failure(aborted=True, message=""))
@@ -106,10 +106,11 @@ class ResponseEvents(Telling):
         arguments = text(item, "arguments")
         if not arguments and kind != "function_call":
             arguments = json.dumps(_arguments(item))
-        return self._asked(ToolCall(call_id, text(item, "name") or kind, arguments))
+        torn = text(item, "status") == "incomplete"
+        return self._asked(ToolCall(call_id, text(item, "name") or kind, arguments), torn=torn)
 
-    def _asked(self, call: ToolCall) -> list[InnerEvent]:
-        """The answer asks for a tool of the host."""
+    def _asked(self, call: ToolCall, *, torn: bool) -> list[InnerEvent]:
+        """The answer asks for a tool of the host; `torn`: within that it was cut off."""
         raise NotImplementedError
 
     def _stopped(self, reason: str) -> list[InnerEvent]:

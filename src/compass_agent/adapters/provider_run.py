@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("ProviderRun", "ToolCall", "request_events")
+__all__ = ("CUT_ENDS", "ProviderRun", "ToolCall", "request_events")
 
 import json
 from contextlib import aclosing
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _FILTERED = "The provider's filter stopped the answer"
 _FILTERS = frozenset({"content_filter", "refusal"})
-_CUT = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
+CUT_ENDS = frozenset({"length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"})
+"""What providers give as the reason when an answer came to a limit."""
 _PAUSED = frozenset({"pause_turn"})
 _HANDED_OVER = "Handed over to the host"
 
@@ -106,7 +107,7 @@ class ProviderRun(SdkRun):
             return self._fail(Failure(aborted=False, message=_FILTERED, code=self._reason))
         if self._reason in FAILED_ENDS:
             return self._fail(Failure(aborted=False, message=PROVIDER_FAILED, code=self._reason))
-        cut = self._reason in _CUT
+        cut = self._reason in CUT_ENDS
         if cut:
             self.calls = [call for call in self.calls if call not in self._torn]
         begun = [] if cut else [event for call in self._torn for event in self._started(call)]
@@ -135,15 +136,23 @@ class ProviderRun(SdkRun):
 
     def _fail(self, failure: Failure) -> list[InnerEvent]:
         self._failed = True
+        # Nobody is to carry out what an answer that failed asked for.
+        self.calls, self.goes_on = [], False
         return super()._fail(failure)
 
     def _forget(self) -> None:
         """A request begins: nothing of the one before counts."""
 
-    def _call(self, call: ToolCall, *, free: bool = False) -> list[InnerEvent]:
-        """The answer asks for a tool of the host; `free`: its arguments are any text."""
+    def _call(self, call: ToolCall, *, free: bool = False, torn: bool = False) -> list[InnerEvent]:
+        """The answer asks for a tool of the host.
+
+        Args:
+            call: The tool.
+            free: Its arguments are any text.
+            torn: Its provider says that they may not be whole.
+        """
         # Without a word of arguments it may be one that takes none, or one that was cut off.
-        whole = free or _is_json(call.arguments)
+        whole = not torn and (free or _is_json(call.arguments))
         if not free and not call.arguments:
             call = replace(call, arguments="{}")
         self.calls.append(call)

@@ -160,7 +160,7 @@ class Session:
             except Exception as error:  # noqa: BLE001 - nothing may reach the agent
                 self._complain(error)
 
-    async def drive(self, events: AsyncIterable[object]) -> None:
+    async def drive(self, events: AsyncIterable[object], *, stall: float | None = None) -> None:
         """Feed all that a stream gives, at the speed at which it gives it, and how it ended.
 
         What the stream raises is told as the failure or the stop that it is, unless the stream's
@@ -169,8 +169,10 @@ class Session:
 
         Args:
             events: Inner events, such as `adapters.events_of(chunks)` gives.
+            stall: Seconds of silence at work after which the stream is stopped, with a
+                TimeoutError; None and 0: never.
         """
-        await drive(self, events)
+        await drive(self, events, stall)
 
     def settle(self, error: BaseException | None, *, stopped: bool = False) -> None:
         """Tell how a stream ended, unless its last work was told to have failed or been stopped.

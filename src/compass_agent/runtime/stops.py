@@ -29,8 +29,12 @@ def is_own_deadline(error: BaseException, session: object) -> bool:
     """Tell whether `error` is of a deadline that the host set around its own work on `session`.
 
     Such a TimeoutError was made of a cancellation that went through a frame that holds the session.
-    Through none goes that of a deadline which a library, or a tool, set for itself.
+    Through none goes that of a deadline which a library, or a tool, set for itself. A group is one
+    when all that it holds is, cancellations apart.
     """
+    if is_group(error):
+        failed = [one for one in error.exceptions if not is_stop(one)]
+        return bool(failed) and all(is_own_deadline(one, session) for one in failed)
     if type(error) not in (TimeoutError, asyncio.TimeoutError):
         return False
     stop = error.__cause__ or error.__context__
