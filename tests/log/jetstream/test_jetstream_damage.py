@@ -145,7 +145,7 @@ async def test_a_writer_for_whom_others_are_always_quicker_gives_up(
     log = JetStreamLog([nats_server.url], await fresh_stream(nats_server))
     await log.open("good", E1)
     engine = log._store.engine  # pyright: ignore[reportPrivateUsage] - where others are quicker
-    monkeypatch.setattr("compass_agent.log.jetstream.writer._PAUSE_S", 0.0)
+    monkeypatch.setattr("compass_agent.log.jetstream.turns._PAUSE_S", 0.0)
 
     async def late(*_arguments: object) -> int:
         raise ConflictError(ErrorCode.CONFLICT, "wrong last sequence")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("ConflictError", "DamagedError", "EngineError", "FullError", "fault")
+__all__ = ("BusyError", "ConflictError", "DamagedError", "EngineError", "FullError", "fault")
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 
@@ -30,6 +30,13 @@ class EngineError(OperationError):
 
 class ConflictError(EngineError):
     """Somebody else wrote to the session since it was looked at."""
+
+
+class BusyError(EngineError):
+    """Others write to the session all the time, so nothing could be changed; later it may be."""
+
+    def __init__(self, why: str = "others write to the session all the time") -> None:
+        super().__init__(ErrorCode.UNAVAILABLE, why)
 
 
 class FullError(EngineError):

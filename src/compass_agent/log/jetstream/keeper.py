@@ -13,7 +13,6 @@ import logging
 import math
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import anyio
@@ -21,17 +20,16 @@ import anyio
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.errors.worded import words_of
 from compass_agent.frames import check_session_id
-from compass_agent.log.jetstream.faults import ConflictError, DamagedError
+from compass_agent.log.jetstream.faults import BusyError, ConflictError, DamagedError
 from compass_agent.log.jetstream.heads import SessionState
 from compass_agent.log.jetstream.losses import unreadable
-from compass_agent.log.jetstream.pages import trace_sizes
-from compass_agent.log.jetstream.records import BLOCK, encode_sheet
+from compass_agent.log.jetstream.records import encode_sheet
+from compass_agent.log.jetstream.trims import Trimmer
 from compass_agent.log.retention import (
     KeptSession,
     Pruned,
     Retention,
     expired,
-    how_many,
     oldest_first,
     over_since,
 )
@@ -41,8 +39,6 @@ from compass_agent.log.schedule import Due, Schedule
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from compass_agent.log.jetstream.cache import CachedSession
-    from compass_agent.log.jetstream.heads import KeptEpoch
     from compass_agent.log.jetstream.store import Store
     from compass_agent.log.jetstream.writer import Writer
     from compass_agent.log.read import SessionSummary
@@ -55,16 +51,6 @@ _REST = 20
 
 _LEAST_ROOM = 64 * 1024
 _logger = logging.getLogger("compass_agent.log")
-
-
-@dataclass(frozen=True, slots=True)
-class _Cut:
-    """Trace of one epoch that goes: up to which place, how many frames, how many bytes."""
-
-    kept: KeptEpoch
-    last: int
-    frames: int
-    size: int
 
 
 class Keeper:
@@ -88,7 +74,9 @@ class Keeper:
         self._at_it = False
         self._due = Due.NOTHING
         self._rests_until = -math.inf
-        writer.make_room = self.make_room
+        self._trimmer = Trimmer(store)
+        writer.make_room, writer.settle = self._trimmer.make_room, self._trimmer.settle
+        writer.owed = self._trimmer.owed
 
     def appended(self, batch: Batch) -> bool:
         """Tell whether `tend` is due behind an append."""
@@ -116,7 +104,9 @@ class Keeper:
                     spent = self.clock() - began
                     self._rests_until = began + spent + _REST * spent
             else:
-                await self._trim(session, self._retention, self._store.now_ms(), dry_run=False)
+                await self._trimmer.trim(
+                    session, self._retention, self._store.now_ms(), dry_run=False
+                )
         except OperationError as error:
             # A user that may not remove leaves it to those who may.
             if error.code is not ErrorCode.PERMISSION_DENIED and not self._store.engine.closed:
@@ -148,56 +138,63 @@ class Keeper:
     async def _prune(self, keep: Retention, *, dry_run: bool, at_once: int) -> Pruned:
         now_ms = self._store.now_ms()
         states, _ = await self._all(at_once)
-        kept = [
-            KeptSession(session, _over_since(state, now_ms)) for session, state in states.items()
-        ]
-        late = {one.session for one in expired(kept, keep, now_ms)}
-        before = after = await self._store.engine.bytes()
-        removed: list[str] = []
-        for one in oldest_first(kept):
-            is_large = keep.total_bytes is not None and after > keep.total_bytes
-            if one.session not in late and not is_large:
-                continue
-            if dry_run:
-                after -= states[one.session].size
-            elif await self._removed(one):
-                after = await self._store.engine.bytes()
-            else:
-                continue
-            removed.append(one.session)
+        busy: list[str] = []
+        before = await self._store.engine.bytes()
+        removed, after = await self._remove_old(states, keep, before, busy, dry_run=dry_run)
         trimmed: dict[str, int] = {}
-        for session in sorted(states.keys() - {*removed}) if keep.trims else ():
+        stay = sorted(states.keys() - {*removed, *busy})
+        for session in stay if keep.trims else ():
             try:
-                frames, size = await self._trim(session, keep, now_ms, dry_run=dry_run)
+                frames, size = await self._trimmer.trim(session, keep, now_ms, dry_run=dry_run)
             except DamagedError as error:
                 self._store.tell(error)
+                continue
+            except BusyError:
+                busy.append(session)
                 continue
             after -= size
             if frames:
                 trimmed[session] = frames
+        if busy:
+            why = f"nothing was removed of {', '.join(busy)}: others write to it all the time"
+            if not removed and not trimmed:
+                raise BusyError(why)
+            _logger.warning("%s", why)
         if not dry_run:
             after = await self._store.engine.bytes()
         return Pruned(tuple(removed), trimmed, before, max(0, after))
 
-    async def make_room(self, cached: CachedSession, size: int) -> bool:
-        """Remove the oldest trace of a session that is as large; False: it has none.
+    async def _remove_old(
+        self,
+        states: dict[str, SessionState],
+        keep: Retention,
+        size: int,
+        busy: list[str],
+        *,
+        dry_run: bool,
+    ) -> tuple[list[str], int]:
+        """Remove sessions that are not to be kept; return them, and how large the log is then.
 
-        The engine is full. The session's lock is held.
+        Those to which others write all the time stay, and go into `busy`.
         """
-        state = cached.known.state if cached.known else None
-        if state is None:
-            return False
-        amounts = [await trace_sizes(self._store, cached, kept.head) for kept in state.epochs]
-        there = sum(weight for trace in amounts for _, weight, _ in trace)
-        less = Retention(trace_bytes=max(0, there - max(size, _LEAST_ROOM)))
-        cuts = await self._cuts(cached, state, less, self._store.now_ms())
-        if not cuts:
-            return False
-        # First, since nothing can be written down before there is room for that.
-        await self._purge([await self._first_kept(cached, cut) for cut in cuts])
-        cached.drop_frames()
-        await self._cut(cached, state, cuts)
-        return True
+        now_ms = self._store.now_ms()
+        kept = [
+            KeptSession(session, _over_since(state, now_ms)) for session, state in states.items()
+        ]
+        late = {one.session for one in expired(kept, keep, now_ms)}
+        removed: list[str] = []
+        for one in oldest_first(kept):
+            is_large = keep.total_bytes is not None and size > keep.total_bytes
+            if one.session not in late and not is_large:
+                continue
+            if dry_run:
+                size -= states[one.session].size
+            elif await self._removed(one, busy):
+                size = await self._store.engine.bytes()
+            else:
+                continue
+            removed.append(one.session)
+        return removed, size
 
     async def _names(self, *, damaged: bool) -> list[str]:
         """Return the sessions that have a sheet; and those that lost it, which takes longer."""
@@ -284,84 +281,14 @@ class Keeper:
         await engine.purge(everything, pos)
         self._store.session(session).forget()
 
-    async def _removed(self, over: KeptSession) -> bool:
+    async def _removed(self, over: KeptSession, busy: list[str]) -> bool:
         try:
             return await self._remove(over.session, over.over_ms)
         except DamagedError as error:
             self._store.tell(error)
-            return False
-
-    async def _trim(
-        self, session: str, retention: Retention, now_ms: int, *, dry_run: bool
-    ) -> tuple[int, int]:
-        """Remove trace that is not to be kept, oldest first; return how many frames and bytes."""
-        cached = self._store.session(session)
-        async with cached.lock:
-            state = (await self._store.look_up(cached)).state
-            if state is None:
-                return 0, 0
-            cuts = await self._cuts(cached, state, retention, now_ms)
-            if cuts and not dry_run:
-                await self._cut(cached, state, cuts)
-        return sum(cut.frames for cut in cuts), sum(cut.size for cut in cuts)
-
-    async def _cuts(
-        self, cached: CachedSession, state: SessionState, retention: Retention, now_ms: int
-    ) -> list[_Cut]:
-        traces = [
-            (kept, await trace_sizes(self._store, cached, kept.head)) for kept in state.epochs
-        ]
-        frames = sum(len(trace) for _, trace in traces)
-        size = sum(weight for _, trace in traces for _, weight, _ in trace)
-        old_ms = retention.too_old_ms(now_ms)
-        gone = gone_bytes = 0
-        cuts: list[_Cut] = []
-        for kept, trace in traces:
-            old = max((seq for seq, _, at_ms in trace if at_ms <= old_ms), default=0)
-            amounts = (frames - gone, size - gone_bytes)
-            weights = [(seq, weight) for seq, weight, _ in trace]
-            count, weight = how_many(weights, retention, amounts, old)
-            if count:
-                cuts.append(_Cut(kept, trace[count - 1][0], count, weight))
-            gone, gone_bytes = gone + count, gone_bytes + weight
-        return cuts
-
-    async def _cut(self, cached: CachedSession, state: SessionState, cuts: list[_Cut]) -> None:
-        after = state
-        for cut in cuts:
-            head = cut.kept.head
-            head = replace(head, trimmed=cut.last, frames=head.frames - cut.frames)
-            after = after.with_epoch(replace(cut.kept, head=head))
-        size = max(0, state.size - sum(cut.size for cut in cuts))
-        firsts = [await self._first_kept(cached, cut) for cut in cuts]
-        await self._store.put_sheet(cached, replace(after, size=size, loose=None))
-        await self._purge(firsts)
-
-    async def _purge(self, places: list[dict[str, int]]) -> None:
-        for below in places:
-            for subject, place in below.items():
-                await self._store.engine.purge(subject, place)
-
-    async def _first_kept(self, cached: CachedSession, cut: _Cut) -> dict[str, int]:
-        """Return the subjects of the trace that goes, and below which place it does.
-
-        The last message of the session stays in any case: what is known stands in it.
-        """
-        pos = cached.known.pos if cached.known else 0
-        epoch = cut.kept.head.epoch
-        found: dict[str, int] = {}
-        for block in sorted((await self._store.blocks.names(cached)).get(epoch, ())):
-            if block * BLOCK > cut.last:
-                break
-            records, _ = await self._store.blocks.block(cached, epoch, block, pos)
-            trace = [record for record in records if not record.priority]
-            if trace:
-                subject = self._store.subjects.record(
-                    cached.session, epoch, priority=False, block=block
-                )
-                stays = [record.pos for record in trace if record.last > cut.last]
-                found[subject] = min([*stays, pos])
-        return found
+        except BusyError:
+            busy.append(over.session)
+        return False
 
 
 def _over_since(state: SessionState, now_ms: int) -> int | None:

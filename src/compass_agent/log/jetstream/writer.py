@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import anyio
 
 from compass_agent.errors.codes import ErrorCode, OperationError
-from compass_agent.log.jetstream.faults import ConflictError, EngineError, FullError
+from compass_agent.log.jetstream.faults import ConflictError, FullError
 from compass_agent.log.jetstream.heads import KeptEpoch, SessionState
 from compass_agent.log.jetstream.losses import with_told_end
 from compass_agent.log.jetstream.pages import within
 from compass_agent.log.jetstream.steps import sealed_by, step
+from compass_agent.log.jetstream.turns import Turns
 from compass_agent.log.rules import bytes_of, close_head
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Container, Sequence
 
     from compass_agent.log.jetstream.cache import CachedSession
     from compass_agent.log.jetstream.steps import Step
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from compass_agent.wire import Answer, Batch, SessionMeta
 
 _AT_ONCE = 64
-_TURNS, _TURNS_AT_ONCE, _PAUSE_S = 100, 4, 0.02
 
 
 class Writer:
@@ -35,6 +35,8 @@ class Writer:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.make_room: Callable[[CachedSession, int], Awaitable[bool]] = _no_room
+        self.settle: Callable[[CachedSession], Awaitable[None]] = _nothing_owed
+        self.owed: Container[str] = ()
 
     async def open(
         self, session: str, epoch: str, meta: SessionMeta | None, *, recovered: bool
@@ -53,37 +55,42 @@ class Writer:
     async def append(self, batch: Batch) -> Answer:
         """As in `AppendLog`."""
         cached = self._store.session(batch.session)
+        async with cached.lock:
+            if batch.session in self.owed:
+                await self.settle(cached)
+            return await self._append(cached, batch)
+
+    async def _append(self, cached: CachedSession, batch: Batch) -> Answer:
         begun = looked = False
         fresh: Batch | None = None
-        turns = _Turns()
-        async with cached.lock:
-            while True:
-                looked = looked or cached.known is None
-                state = await self._state(cached)
-                kept = None if state is None else state.find(batch.epoch)
-                if kept is not None and fresh is None:
-                    batch = fresh = await self._without_stored(cached, kept, batch)
-                if kept is not None and kept.head.marks:
-                    kept = replace(kept, head=with_told_end(kept.head, batch))
-                now = kept and step(kept, batch, self._store.now_ms(), begun=begun)
-                if not looked and (now is None or now.kept is None):
-                    # Nothing to store, by what may be old news.
-                    looked, fresh = True, None
-                    await self._store.look_up(cached)
-                    continue
-                if state is None or kept is None or now is None:
-                    raise OperationError(ErrorCode.NOT_FOUND)
-                if now.kept is None:
-                    return _answered(now)
-                if not await self._stored(cached, state, kept, now):
-                    looked, fresh = False, None
-                    await turns.lost()
-                    continue
-                if now.answer is not None:
-                    return now.answer
-                begun, turns = True, _Turns()
-                if not now.priority:
-                    batch = _without(batch, {seq for seq, _ in now.frames})
+        turns = Turns()
+        while True:
+            looked = looked or cached.known is None
+            state = await self._state(cached)
+            kept = None if state is None else state.find(batch.epoch)
+            if kept is not None and fresh is None:
+                batch = fresh = await self._without_stored(cached, kept, batch)
+            if kept is not None and kept.head.marks:
+                kept = replace(kept, head=with_told_end(kept.head, batch))
+            now = kept and step(kept, batch, self._store.now_ms(), begun=begun)
+            if not looked and (now is None or now.kept is None):
+                # Nothing to store, by what may be old news.
+                looked, fresh = True, None
+                await self._store.look_up(cached)
+                continue
+            if state is None or kept is None or now is None:
+                raise OperationError(ErrorCode.NOT_FOUND)
+            if now.kept is None:
+                return _answered(now)
+            if not await self._stored(cached, state, kept, now):
+                looked, fresh = False, None
+                await turns.lost()
+                continue
+            if now.answer is not None:
+                return now.answer
+            begun, turns = True, Turns()
+            if not now.priority:
+                batch = _without(batch, {seq for seq, _ in now.frames})
 
     async def _without_stored(self, cached: CachedSession, kept: KeptEpoch, batch: Batch) -> Batch:
         """Return the batch without trace that is stored already, of which the sender does not know.
@@ -157,7 +164,7 @@ class Writer:
         """
         cached = self._store.session(session)
         async with cached.lock:
-            looked, turns = False, _Turns()
+            looked, turns = False, Turns()
             while True:
                 looked = looked or cached.known is None
                 state = await self._state(cached)
@@ -238,25 +245,6 @@ class Writer:
         await self._store.put_record(cached, before, after, fresh, lane)
 
 
-class _Turns:
-    """Counts how often others were quicker: it does not go on for ever, nor without a pause."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    async def lost(self) -> None:
-        """Begin anew, after a pause when that happened before.
-
-        Raises:
-            EngineError: `unavailable`: it happened too often.
-        """
-        self._count += 1
-        if self._count > _TURNS:
-            raise EngineError(ErrorCode.UNAVAILABLE, "others write to the session all the time")
-        if self._count > _TURNS_AT_ONCE:
-            await anyio.sleep(_PAUSE_S)
-
-
 def _without(batch: Batch, stored: set[int]) -> Batch:
     """Return the batch without the trace at these places."""
     if stored.isdisjoint(seq for seq, _ in batch.trace):
@@ -266,6 +254,10 @@ def _without(batch: Batch, stored: set[int]) -> Batch:
 
 async def _no_room(_cached: CachedSession, _size: int) -> bool:
     return False
+
+
+async def _nothing_owed(_cached: CachedSession) -> None:
+    pass
 
 
 def _answered(now: Step) -> Answer:
