@@ -163,12 +163,25 @@ class Engine:
         answer = await self.api(f"STREAM.INFO.{self.stream}")
         return int(answer["state"]["bytes"])
 
-    async def purge(self, subject: str, below: int) -> None:
-        """Remove what matches `subject` and stands below this place in the stream; 0: all."""
+    async def may_purge(self) -> None:
+        """Ask for a purge of nothing.
+
+        Raises:
+            EngineError: `permission_denied`: the user may not.
+        """
+        await self.purge(f"{self.stream}.s.none", 0)
+
+    async def purge(self, subject: str, below: int) -> int:
+        """Remove what matches `subject` and stands below this place in the stream; 0: all.
+
+        Returns:
+            How many messages went.
+        """
         body: dict[str, object] = {"filter": subject}
         if below:
             body["seq"] = below
-        await self.api(f"STREAM.PURGE.{self.stream}", body)
+        answer = await self.api(f"STREAM.PURGE.{self.stream}", body)
+        return int(answer.get("purged", 0))
 
     async def fetch(self, subject: str, start: int) -> list[Stored]:
         """Return all messages that match `subject` from place `start` on, in their order.

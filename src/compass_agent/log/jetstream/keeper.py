@@ -12,7 +12,6 @@ __all__ = ("Keeper",)
 import logging
 import math
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
@@ -20,10 +19,9 @@ import anyio
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.errors.worded import words_of
 from compass_agent.frames import check_session_id
-from compass_agent.log.jetstream.faults import BusyError, ConflictError, DamagedError
-from compass_agent.log.jetstream.heads import SessionState
-from compass_agent.log.jetstream.losses import unreadable
-from compass_agent.log.jetstream.records import encode_sheet
+from compass_agent.log.jetstream.faults import BusyError, DamagedError
+from compass_agent.log.jetstream.losses import half_removed, unreadable
+from compass_agent.log.jetstream.removals import Remover
 from compass_agent.log.jetstream.trims import Trimmer
 from compass_agent.log.retention import (
     KeptSession,
@@ -39,6 +37,8 @@ from compass_agent.log.schedule import Due, Schedule
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from compass_agent.log.jetstream.cache import Snapshot
+    from compass_agent.log.jetstream.heads import SessionState
     from compass_agent.log.jetstream.store import Store
     from compass_agent.log.jetstream.writer import Writer
     from compass_agent.log.read import SessionSummary
@@ -75,6 +75,7 @@ class Keeper:
         self._due = Due.NOTHING
         self._rests_until = -math.inf
         self._trimmer = Trimmer(store)
+        self._remover = Remover(store, writer)
         writer.make_room, writer.settle = self._trimmer.make_room, self._trimmer.settle
         writer.owed = self._trimmer.owed
 
@@ -118,17 +119,18 @@ class Keeper:
     async def sessions(self) -> list[SessionSummary]:
         """As in `ReadLog`."""
         now_ms = self._store.now_ms()
-        states, damaged = await self._all(damaged=True)
+        states, gone, damaged = await self._all(damaged=True)
         found = [
             summarise(session, state.epochs[-1].head, state.frames, now_ms)
             for session, state in states.items()
         ]
         found += [unreadable(session) for session in damaged]
+        found += [half_removed(session, now_ms) for session, stays in gone.items() if not stays]
         return sorted(found, key=lambda summary: (-summary.updated_ms, summary.session))
 
     async def delete(self, session: str) -> None:
         """As in `ReadLog`."""
-        if not await self._remove(session, None):
+        if not await self._remover.remove(session):
             raise OperationError(ErrorCode.NOT_FOUND)
 
     async def prune(self, retention: Retention | None, *, dry_run: bool = False) -> Pruned:
@@ -137,10 +139,14 @@ class Keeper:
 
     async def _prune(self, keep: Retention, *, dry_run: bool, at_once: int) -> Pruned:
         now_ms = self._store.now_ms()
-        states, _ = await self._all(at_once)
+        states, gone, _ = await self._all(at_once)
         busy: list[str] = []
-        before = await self._store.engine.bytes()
-        removed, after = await self._remove_old(states, keep, before, busy, dry_run=dry_run)
+        before = size = await self._store.engine.bytes()
+        begun = [] if dry_run else await self._finish(sorted(gone))
+        if begun:
+            size = await self._store.engine.bytes()
+        removed, after = await self._remove_old(states, keep, size, busy, dry_run=dry_run)
+        removed = [*begun, *removed]
         trimmed: dict[str, int] = {}
         stay = sorted(states.keys() - {*removed, *busy})
         for session in stay if keep.trims else ():
@@ -163,6 +169,17 @@ class Keeper:
         if not dry_run:
             after = await self._store.engine.bytes()
         return Pruned(tuple(removed), trimmed, before, max(0, after))
+
+    async def _finish(self, gone: list[str]) -> list[str]:
+        """Finish removals that were cut off; return of which sessions."""
+        finished: list[str] = []
+        for session in gone:
+            try:
+                if await self._remover.finish(session):
+                    finished.append(session)
+            except DamagedError as error:
+                self._store.tell(error)
+        return finished
 
     async def _remove_old(
         self,
@@ -211,14 +228,16 @@ class Keeper:
 
     async def _all(
         self, at_once: int = _AT_ONCE, *, damaged: bool = False
-    ) -> tuple[dict[str, SessionState], list[str]]:
+    ) -> tuple[dict[str, SessionState], dict[str, bool], list[str]]:
         """Return all sessions as the engine has them now, and those that cannot be read.
+
+        In between: those that are gone, though it is still written so, and whether that stays.
 
         Args:
             at_once: How many questions may be open at a time.
             damaged: Of sessions that cannot be read, look for all.
         """
-        states: dict[str, SessionState | None] = {}
+        found: dict[str, Snapshot | None] = {}
         failed: list[OperationError] = []
         limit = anyio.Semaphore(at_once)
 
@@ -227,7 +246,7 @@ class Keeper:
                 if failed:
                     return
                 try:
-                    states.update(await self._store.newest(sessions))
+                    found.update(await self._store.newest(sessions))
                 except OperationError as error:
                     failed.append(error)
 
@@ -237,53 +256,23 @@ class Keeper:
                 tasks.start_soon(some, unique[begin : begin + _TOGETHER])
         if failed:
             raise failed[0]
-        known = {session: state for session, state in states.items() if state and state.epochs}
-        return known, [session for session in sorted(states) if states[session] is None]
-
-    async def _remove(self, session: str, over_ms: int | None) -> bool:
-        """Remove a session, if it is over since then (None: whatever it does); tell whether."""
-
-        def gone(state: SessionState) -> SessionState | None:
-            now_ms = self._store.now_ms()
-            if over_ms is not None and _over_since(state, now_ms) != over_ms:
-                return None
-            return SessionState(gone=True)
-
-        try:
-            if await self._writer.change(session, gone) is None:
-                return False
-        except DamagedError:
-            if over_ms is not None:
-                raise
-            await self._remove_unread(session)
-            return True
-        cached = self._store.session(session)
-        below = cached.known.pos + 1 if cached.known else 0
-        engine, everything = self._store.engine, self._store.subjects.session(session)
-        await engine.purge(everything, below)
-        if await engine.counted(everything) and await engine.last(everything) is None:
-            with suppress(ConflictError):  # Somebody has opened it anew.
-                await self._remove_unread(session)
-        return True
-
-    async def _remove_unread(self, session: str) -> None:
-        """Remove what cannot be read, since somebody wants it to go, whatever it is.
-
-        That it is gone stays written: a message that the engine lost cannot be purged either. Nor
-        can it be replaced, so the sheets of that session are taken for harmed from now on.
-        """
-        engine, subjects = self._store.engine, self._store.subjects
-        everything = subjects.session(session)
-        last = await engine.last(everything)
-        prev = last.pos if last else 0
-        sheet = encode_sheet(prev, self._store.now_ms(), SessionState(gone=True), harmed=True)
-        pos = await engine.publish(subjects.sheet(session), sheet, (everything, prev), harmed=True)
-        await engine.purge(everything, pos)
-        self._store.session(session).forget()
+        states: dict[str, SessionState] = {}
+        gone: dict[str, bool] = {}
+        for session, known in found.items():
+            if known is None:
+                continue
+            if known.state is None:
+                gone[session] = known.harmed
+            elif known.state.epochs:
+                states[session] = known.state
+        return states, gone, [session for session in sorted(found) if found[session] is None]
 
     async def _removed(self, over: KeptSession, busy: list[str]) -> bool:
+        def is_over(state: SessionState) -> bool:
+            return _over_since(state, self._store.now_ms()) == over.over_ms
+
         try:
-            return await self._remove(over.session, over.over_ms)
+            return await self._remover.remove(over.session, is_over)
         except DamagedError as error:
             self._store.tell(error)
         except BusyError:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ("decoded", "joined", "without_last")
+__all__ = ("decoded", "joined", "snapshot_of", "without_last")
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compass_agent.errors.codes import OperationError
+from compass_agent.log.jetstream.cache import Snapshot
 from compass_agent.log.jetstream.faults import DamagedError
 from compass_agent.log.jetstream.losses import with_lost_end
 from compass_agent.log.jetstream.records import Message, decode, follow
@@ -30,16 +31,21 @@ def decoded(session: str, stored: Stored) -> Message:
         raise DamagedError(session, where) from error
 
 
-def joined(session: str, head: Stored | None, last: Stored | None) -> SessionState | None:
+def snapshot_of(message: Message, state: SessionState, sheet: Message) -> Snapshot:
+    """Return what is known of a session behind `message`, and behind its sheet."""
+    return Snapshot(message.pos, None if state.gone else state, sheet.harmed)
+
+
+def joined(session: str, head: Stored | None, last: Stored | None) -> Snapshot | None:
     """Return what the sheet and the last message of a session say together, if they fit."""
     if head is None or last is None:
         return None
     sheet = decoded(session, head)
     if sheet.pos == last.pos:
-        return sheet.state
+        return snapshot_of(sheet, sheet.state, sheet)
     message = decoded(session, last)
     fits = message.epoch is not None and sheet.state.find(message.epoch) is not None
-    return follow(sheet.state, message) if fits else None
+    return snapshot_of(message, follow(sheet.state, message), sheet) if fits else None
 
 
 def without_last(messages: list[Message], lost: set[str]) -> SessionState | None:

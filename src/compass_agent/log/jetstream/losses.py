@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("losses", "unreadable", "with_lost_end", "with_told_end")
+__all__ = ("half_removed", "losses", "unreadable", "with_lost_end", "with_told_end")
 
 from dataclasses import replace
 from itertools import pairwise
@@ -43,6 +43,19 @@ def unreadable(session: str) -> SessionSummary:
         frames=0,
         cursor=Cursor(_NOWHERE, 0),
         ended=False,
+    )
+
+
+def half_removed(session: str, now_ms: int) -> SessionSummary:
+    """Return how a list shows a session whose removal was begun, and can be finished."""
+    return replace(
+        unreadable(session),
+        state=AgentSessionState.AGENT_SESSION_STATE_UNSPECIFIED,
+        last_error=None,
+        title="half removed; removing it again finishes that",
+        opened_ms=now_ms,
+        updated_ms=now_ms,
+        ended=True,
     )
 
 

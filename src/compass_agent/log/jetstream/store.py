@@ -17,7 +17,7 @@ from compass_agent.log.jetstream.blocks import Blocks
 from compass_agent.log.jetstream.cache import CachedSession, Snapshot
 from compass_agent.log.jetstream.faults import DamagedError, EngineError, FullError
 from compass_agent.log.jetstream.heads import SessionState
-from compass_agent.log.jetstream.lookups import decoded, joined, without_last
+from compass_agent.log.jetstream.lookups import decoded, joined, snapshot_of, without_last
 from compass_agent.log.jetstream.records import (
     Message,
     Subjects,
@@ -139,8 +139,8 @@ class Store:
         cached.learn(found, time.monotonic())
         return cached.known or found
 
-    async def newest(self, sessions: list[str]) -> dict[str, SessionState | None]:
-        """Return those of the sessions that there are; None: it cannot be read.
+    async def newest(self, sessions: list[str]) -> dict[str, Snapshot | None]:
+        """Return those of the sessions of which there is anything; None: it cannot be read.
 
         A replica that lags may answer, so what comes of it is to be fenced.
         """
@@ -155,20 +155,20 @@ class Store:
             if one.subject == self.subjects.sheet(session):
                 sheets[session] = one
             last[session] = one
-        states: dict[str, SessionState | None] = {}
+        states: dict[str, Snapshot | None] = {}
         for session in sessions:
             try:
-                state = joined(session, sheets.get(session), last.get(session))
-                if state is None:
+                known = joined(session, sheets.get(session), last.get(session))
+                if known is None:
                     # Something was written or removed while the engine put the answer together; or
                     # the engine lost what was written last.
-                    state = (await self._read_state(session)).state
+                    known = await self._read_state(session)
             except DamagedError as error:
                 self.tell(error)
                 states[session] = None
                 continue
-            if state is not None and not state.gone:
-                states[session] = state
+            if known.pos:
+                states[session] = known
         return states
 
     def tell(self, error: DamagedError) -> None:
@@ -200,16 +200,16 @@ class Store:
             return await self._behind_loss(session)
         message = decoded(session, last)
         if message.epoch is None:
-            return _snapshot(message, message.state, message)
+            return snapshot_of(message, message.state, message)
         sheet = await self.engine.last(self.subjects.sheet(session))
         if sheet is None:
             return "there are frames, but of their epochs nothing is known"
         older = decoded(session, sheet)
         if sheet.pos > last.pos:
-            return _snapshot(older, older.state, older)
+            return snapshot_of(older, older.state, older)
         if older.state.find(message.epoch) is None:
             return "there are frames of an epoch of which nothing is known"
-        return _snapshot(message, follow(older.state, message), older)
+        return snapshot_of(message, follow(older.state, message), older)
 
     async def _behind_loss(self, session: str) -> Snapshot | str:
         """Return what is known without the last message; or why nothing is.
@@ -234,7 +234,7 @@ class Store:
         known = without_last(messages, {subject.split(".")[-3] for subject in lost})
         if known is None:
             return "there are frames of an epoch of which nothing is known"
-        return replace(_snapshot(messages[-1], known, messages[0]), newest=0)
+        return replace(snapshot_of(messages[-1], known, messages[0]), newest=0)
 
     async def put_sheet(self, cached: CachedSession, state: SessionState) -> None:
         """Store what is known of all epochs; the lock is held.
@@ -323,7 +323,3 @@ class Store:
             if cached.heard is None and not cached.lock.locked():
                 del self._sessions[session]
                 return
-
-
-def _snapshot(message: Message, state: SessionState, sheet: Message) -> Snapshot:
-    return Snapshot(message.pos, None if state.gone else state, sheet.harmed)
