@@ -292,3 +292,41 @@ async def remove(log: JetStreamLog, server: NatsServer, places: list[int]) -> No
     for place in places:
         await client.jetstream().delete_msg(stream, place)  # pyright: ignore[reportUnknownMemberType] - of options that are not used
     await client.close()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("marker", [b"PRIORITY0", b"PRIORITY2", b"TRACE2"])
+async def test_trace_that_was_removed_from_around_what_was_lost_reads_as_retention(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marker: bytes
+) -> None:
+    monkeypatch.setattr("compass_agent.log.jetstream.blocks._LAG_TRIES", 2)
+    server = NatsServer(tmp_path)
+    server.start()
+    stream = await fresh_stream(server, {"storage": "file"})
+    log = JetStreamLog([server.url], stream)
+    await log.open(S, E1)
+    for k in range(6):
+        first = k * 4 + 1
+        one = batch(k + 1, trace=[first + 2], through=first + 2, prev_priority=max(0, first - 3))
+        one.trace.insert(0, (first, text(f"TRACE{k}")))
+        one.priority.append((first + 1, failed(f"PRIORITY{k}")))
+        await log.append(one)
+    await log.aclose()
+    server.stop()
+    flip(tmp_path, marker)
+    server.start()
+    log = JetStreamLog([server.url], stream)
+    with anyio.fail_after(20):
+        await log.prune(Retention(trace_frames=3))
+        lost = {b"PRIORITY0": [2], b"PRIORITY2": [10]}.get(marker, [])
+        expected: list[str] = []
+        for word in ("1", "p2", "3-5", "p6", "7-9", "p10", "11-13", "p14", "15-17", "p18"):
+            if word[0] == "p":
+                seq = int(word[1:])
+                expected.append(f"gap {seq}-{seq} log_loss" if seq in lost else word)
+            else:
+                expected.append(f"gap {word if '-' in word else '1-1'} retention")
+        rest = ["t19", "gap 20-20 dropped", "t21", "p22", "t23"]
+        assert await read_all(log) == [*expected, *rest]
+    await log.aclose()
+    server.stop()

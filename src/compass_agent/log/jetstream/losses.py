@@ -112,26 +112,33 @@ def losses(
     """
     marks = _priority_lost(head, blocks, complete=complete)
     for block, lanes in lost.items():
-        records = sorted(blocks[block], key=_pos)
-        for priority in lanes:
-            lane = [record for record in records if record.priority is priority]
-            for before, behind in _broken(records):
-                first = max((one.last + 1 for one in lane if one.pos <= before), default=0)
-                last = min((one.first - 1 for one in lane if one.pos >= behind), default=first - 1)
-                if last < first:
-                    last = (block + 1) * BLOCK - 1
-                first = max(first, block * BLOCK, 1 if priority else head.trimmed + 1)
-                marks.append(Mark(first, last, GapReason.LOG_LOSS))
+        if False not in lanes:  # What was lost of priority, the records of that lane say.
+            continue
+        # Trace that was removed is missing in the count, too.
+        records = sorted((one for one in blocks[block] if one.last > head.trimmed), key=_pos)
+        lane = [record for record in records if not record.priority]
+        for before, behind in _broken(records, trimmed=head.trimmed >= block * BLOCK):
+            first = max((one.last + 1 for one in lane if one.pos <= before), default=0)
+            last = min((one.first - 1 for one in lane if one.pos >= behind), default=first - 1)
+            if last < first:
+                last = (block + 1) * BLOCK - 1
+            first = max(first, block * BLOCK, head.trimmed + 1)
+            marks.append(Mark(first, last, GapReason.LOG_LOSS))
     return tuple(marks)
 
 
-def _broken(records: list[Message]) -> list[tuple[int, int]]:
-    """Return between which places of a block's records one is lost: the count of frames tells."""
+def _broken(records: list[Message], *, trimmed: bool) -> list[tuple[int, int]]:
+    """Return between which places of a block's records one is lost: the count of frames tells.
+
+    Where trace of the block was removed (`trimmed`), what is lost is most likely part of that.
+    """
     found = [
         (before.pos, behind.pos)
         for before, behind in pairwise(records)
         if _frames(behind) - _frames(before) > len(behind.seqs)
     ]
+    if trimmed:
+        return found
     if records and not found and _frames(records[0]) > len(records[0].seqs):
         found = [(0, records[0].pos)]
     return found or [(records[-1].pos, records[-1].pos + 1) if records else (0, 1)]
