@@ -101,13 +101,17 @@ class Blocks:
         it was asked: a record that came in between would be in neither.
         """
         subject = self.subjects.block(cached.session, epoch, block)
+        seen: dict[int, Stored] = {}
         for tries in range(_LAG_TRIES + 1):
             passing = cached.coming[epoch, block] = list[Message]()
             counts = await self.engine.subjects(subject)
             if tries < _LAG_TRIES:
                 stored = await self.engine.fetch(subject, 1)
+                seen.update((one.pos, one) for one in stored)
             else:
-                stored = await self.of_leader(subject, 1)
+                # What the leader has lost, another server may have.
+                seen.update((one.pos, one) for one in await self.of_leader(subject, 1))
+                stored = [seen[pos] for pos in sorted(seen)]
                 await self._miss(cached.session, subject, counts, stored)
             found = [decoded(cached.session, one) for one in stored]
             lost = sum(self._lost.get(subject, {}).values())

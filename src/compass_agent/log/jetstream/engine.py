@@ -132,7 +132,7 @@ class Engine:
                 if error.code is not ErrorCode.PERMISSION_DENIED:
                     raise
                 self._is_bound = True
-        return await self._nearest(subject)
+        return await self.nearest(subject)
 
     async def following(self, subject: str, start: int) -> Stored | None:
         """Return the leader's first message from `start` on that matches; it skips lost ones."""
@@ -235,7 +235,8 @@ class Engine:
         message = answer["message"]
         return Stored(message["seq"], message["subject"], b64decode(message.get("data", "")))
 
-    async def _nearest(self, subject: str) -> Stored | None:
+    async def nearest(self, subject: str) -> Stored | None:
+        """Return the last message that matches `subject`, as any replica knows it."""
         if self._lags:  # The replica may not have yet what was in the way.
             self._lags = False
             await anyio.sleep(_LAG_S)

@@ -26,6 +26,7 @@ from compass_agent.log.jetstream.records import (
     encode_sheet,
     follow,
 )
+from compass_agent.log.jetstream.replicas import of_replicas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -203,7 +204,8 @@ class Store:
             return snapshot_of(message, message.state, message)
         sheet = await self.engine.last(self.subjects.sheet(session))
         if sheet is None:
-            return "there are frames, but of their epochs nothing is known"
+            elsewhere = await self._elsewhere(session, last.pos, harmed=True)
+            return elsewhere or "there are frames, but of their epochs nothing is known"
         older = decoded(session, sheet)
         if sheet.pos > last.pos:
             return snapshot_of(older, older.state, older)
@@ -222,19 +224,37 @@ class Store:
             return Snapshot(0, None)
         sheet = await self.engine.last(self.subjects.sheet(session))
         if sheet is None:
-            return "the engine lost what was written last" if there else Snapshot(0, None)
+            elsewhere = await self._elsewhere(session, 1, harmed=True) if there else None
+            lost = "the engine lost what was written last"
+            return elsewhere or (lost if there else Snapshot(0, None))
         if there is None:
             return "the engine lost what was written last, and this user may not look further"
         rest = await self.blocks.of_leader(everything, sheet.pos)
         moved = not rest or rest[0].pos != sheet.pos
         if moved or await self.engine.last(everything) is not None:
             return "others write to it"
+        elsewhere = await self._elsewhere(session, rest[-1].pos + 1, harmed=False)
+        if elsewhere is not None:
+            return elsewhere
         lost = [subject for subject in there if await self.engine.last(subject) is None]
         messages = [decoded(session, one) for one in rest]
         known = without_last(messages, {subject.split(".")[-3] for subject in lost})
         if known is None:
             return "there are frames of an epoch of which nothing is known"
         return replace(snapshot_of(messages[-1], known, messages[0]), newest=0)
+
+    async def _elsewhere(self, session: str, behind: int, *, harmed: bool) -> Snapshot | None:
+        """Return what is known by other servers than the leader, up to that place at least."""
+        messages = await of_replicas(self.engine, self.subjects, session, behind)
+        known = without_last(messages, set()) if messages else None
+        if known is None:
+            return None
+        found = snapshot_of(messages[-1], known, messages[0])
+        last = await self.engine.last(self.subjects.session(session))
+        if last is not None and last.pos != found.pos:
+            return None  # Others write to it.
+        newest = None if last is not None else 0
+        return replace(found, newest=newest, harmed=found.harmed or harmed)
 
     async def put_sheet(self, cached: CachedSession, state: SessionState) -> None:
         """Store what is known of all epochs; the lock is held.
