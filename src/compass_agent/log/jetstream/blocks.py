@@ -6,6 +6,7 @@ __all__ = ("Blocks",)
 
 import logging
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
@@ -111,6 +112,9 @@ class Blocks:
             else:
                 # What the leader has lost, another server may have.
                 seen.update((one.pos, one) for one in await self.of_leader(subject, 1))
+                for server in await self.engine.others():
+                    with suppress(EngineError):
+                        seen.update((one.pos, one) for one in await server.fetch(subject, 1))
                 stored = [seen[pos] for pos in sorted(seen)]
                 await self._miss(cached.session, subject, counts, stored)
             found = [decoded(cached.session, one) for one in stored]

@@ -9,13 +9,15 @@ from __future__ import annotations
 __all__ = ("Engine",)
 
 import json
+import math
+import time
 from base64 import b64decode
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from compass_agent.errors.codes import ErrorCode
+from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.jetstream.connection import Connection
 from compass_agent.log.jetstream.faults import ConflictError, EngineError, fault
 from compass_agent.log.jetstream.waiting import (
@@ -44,6 +46,9 @@ _OF_ONE_MESSAGE = ("$JS.API.STREAM.MSG.GET.", "$JS.API.DIRECT.GET.")
 _PAGE_BYTES = 1 << 20
 _MANY = 1 << 10
 _LAG_S = 0.05
+_OTHERS_S = 30.0
+"""A server that could not be reached is not asked again for so long: it costs a connection."""
+
 _NO_MESSAGE = 10037
 
 
@@ -72,6 +77,9 @@ class Engine:
         self.stream = stream
         self._connection = Connection(servers, lost, options)
         self._is_bound = self._lags = False
+        self._servers, self._options = servers, options
+        self._others: list[Engine] = []
+        self._asked_s = -math.inf
 
     @property
     def closed(self) -> bool:
@@ -223,7 +231,44 @@ class Engine:
 
     async def aclose(self) -> None:
         """Close the connection; nothing can be asked any more."""
+        others, self._others = self._others, []
+        for other in others:
+            await other.aclose()
         await self._connection.aclose()
+
+    async def others(self) -> list[Engine]:
+        """Return each server by itself, those that can be reached; with one server, this one.
+
+        Who is connected to a server is answered by that one, if it has a replica.
+        """
+        if len(self._servers) < 2:  # noqa: PLR2004 - there is no other one
+            return [self]
+        now_s = time.monotonic()
+        if not self._others or now_s - self._asked_s > _OTHERS_S:
+            self._asked_s = now_s
+            before = {other.server: other for other in self._others}
+            tried = [before.get(one) or self._alone(one) for one in self._servers]
+            self._others = [other for other in tried if await other.reached()]
+            for other in tried:
+                if other not in self._others:
+                    await other.aclose()
+        return self._others or [self]
+
+    def _alone(self, server: str) -> Engine:
+        return Engine([server], self.stream, lambda: None, self._options)
+
+    @property
+    def server(self) -> str:
+        """The first server."""
+        return self._servers[0]
+
+    async def reached(self) -> bool:
+        """Tell whether the server answers now."""
+        try:
+            await self.nearest(f"{self.stream}.s.none")
+        except OperationError:
+            return False
+        return True
 
     async def _get(self, body: dict[str, object]) -> Stored | None:
         try:

@@ -8,17 +8,12 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from compass_agent.errors.codes import ErrorCode
 from compass_agent.log.jetstream.faults import EngineError
 from compass_agent.log.jetstream.lookups import decoded
 
 if TYPE_CHECKING:
     from compass_agent.log.jetstream.engine import Engine
     from compass_agent.log.jetstream.records import Message, Subjects
-
-_TRIES = 8
-"""Any server may answer, which cannot be chosen: of three, one alone answers all of so many
-questions about once in two thousand times."""
 
 
 async def of_replicas(
@@ -37,17 +32,10 @@ async def of_replicas(
     """
     best: list[Message] = []
     everything = subjects.session(session)
-    for _ in range(_TRIES):
-        with suppress(EngineError):
-            sheet = await engine.nearest(subjects.sheet(session))
-            if sheet is None:
-                continue
-            try:
-                stored = await engine.fetch(everything, sheet.pos)
-            except EngineError as error:
-                if error.code is ErrorCode.PERMISSION_DENIED:
-                    return []
-                continue
+    for server in await engine.others():
+        with suppress(EngineError):  # It may be gone, or not for this user.
+            sheet = await server.nearest(subjects.sheet(session))
+            stored = [] if sheet is None else await server.fetch(everything, sheet.pos)
             found = [decoded(session, one) for one in stored]
             whole = found and found[0].epoch is None
             whole = whole and all(one.prev == before.pos for before, one in pairwise(found))
