@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _CONNECT_S = 2.0
 _CLOSE_S = 1.0
+_LATE = "it takes too long"
 _FLUSH_S = 5
 _ROOTS = "SSL_CERT_FILE names the certificates to trust"
 
@@ -90,12 +91,12 @@ class Connection:
         loop = asyncio.get_running_loop()
         inbox = self._next_inbox()
         asked = self._waiting.asked[inbox] = Asked(subject, loop.create_future())
-        timer = loop.call_later(timeout_s, asked.fail, _no_answer("it takes too long"))
+        timer = loop.call_later(timeout_s, asked.fail, _no_answer(_LATE))
         try:
             await client.publish(subject, payload, reply=inbox, headers=headers)
             return await asked.answer
         except (nats.errors.Error, OSError) as error:
-            raise _no_answer(repr(error)) from error
+            raise _no_answer(words_of(error)) from error
         finally:
             timer.cancel()
             asked.answer.cancel()
@@ -114,8 +115,10 @@ class Connection:
             with anyio.fail_after(timeout_s):
                 await client.publish(subject, payload, reply=inbox)
                 await page.done.wait()
-        except (TimeoutError, nats.errors.Error, OSError) as error:
-            raise _no_answer(repr(error)) from error
+        except TimeoutError as error:
+            raise _no_answer(_LATE) from error
+        except (nats.errors.Error, OSError) as error:
+            raise _no_answer(words_of(error)) from error
         finally:
             del self._waiting.pages[inbox]
         if page.error is not None:
