@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 import nats
 import pytest
 
+from compass_agent.errors.codes import OperationError
 from compass_agent.frames import Cursor
 from compass_agent.log import open_log
 from compass_agent.log.jetstream import JetStreamLog
@@ -328,5 +330,38 @@ async def test_trace_that_was_removed_from_around_what_was_lost_reads_as_retenti
                 expected.append(f"gap {word if '-' in word else '1-1'} retention")
         rest = ["t19", "gap 20-20 dropped", "t21", "p22", "t23"]
         assert await read_all(log) == [*expected, *rest]
+    await log.aclose()
+    server.stop()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_what_a_server_that_was_killed_comes_back_without_is_lost_and_not_dropped(
+    tmp_path: Path,
+) -> None:
+    server = NatsServer(tmp_path)
+    server.start()
+    stream = await fresh_stream(server, {"storage": "file"})
+    log = JetStreamLog([server.url], stream)
+    await log.open(S, E1)
+    await log.append(batch(1, priority=[1], trace=[2], through=2))
+    last = batch(2, through=5, prev_priority=1)
+    last.trace.extend((seq, text("NEWEST")) for seq in (3, 4, 5))
+    assert (await log.append(last)).code is None
+    server.kill()
+    flip(tmp_path, b"NEWEST")
+    server.start()
+    with anyio.fail_after(20):
+        while True:
+            try:
+                await log.append(batch(3, trace=[6, 9], through=9, prev_priority=1))
+            except OperationError:  # It is not connected again yet.
+                await anyio.lowlevel.checkpoint()
+            else:
+                break
+        whole = ["p1", "t2", "gap 3-5 log_loss", "t6", "gap 7-8 dropped", "t9"]
+        assert await read_all(log) == whole
+        await log.aclose()
+        log = JetStreamLog([server.url], stream)
+        assert await read_all(log) == whole
     await log.aclose()
     server.stop()

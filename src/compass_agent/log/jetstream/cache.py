@@ -60,6 +60,7 @@ class CachedSession:
         session: The session's id.
         lock: Held by whoever looks the state up, or writes.
         known: The state; None: it must be looked up.
+        seen: The newest state that was known before it was forgotten.
         names: For each epoch the blocks that hold something; None: it must be looked up.
         fetching: Held by whoever reads blocks.
         coming: Records of blocks that are being read, as they pass meanwhile.
@@ -74,6 +75,7 @@ class CachedSession:
     session: str
     lock: anyio.Lock = field(default_factory=_quick_lock)
     known: Snapshot | None = None
+    seen: Snapshot | None = None
     names: dict[str, set[int]] | None = None
     blocks: dict[tuple[str, int], list[Message]] = field(
         default_factory=dict[tuple[str, int], list[Message]]
@@ -111,6 +113,8 @@ class CachedSession:
 
     def forget(self) -> None:
         """Know nothing any more."""
+        if self.known is not None and (self.seen is None or self.known.pos > self.seen.pos):
+            self.seen = self.known
         self.known = None
         self.drop_frames()
 

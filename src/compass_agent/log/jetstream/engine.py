@@ -86,6 +86,11 @@ class Engine:
         """Whether it was closed."""
         return self._connection.closed
 
+    @property
+    def may_lag(self) -> bool:
+        """Whether any replica tells of the last message, one that lags, too."""
+        return self._is_bound
+
     async def publish(
         self, subject: str, payload: bytes, fence: tuple[str, int], *, harmed: bool = False
     ) -> int:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-__all__ = ("decoded", "joined", "snapshot_of", "without_last")
+__all__ = ("decoded", "joined", "snapshot_of", "with_lost_since", "without_last")
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from compass_agent.errors.codes import OperationError
+from compass_agent.log.epoch import Mark
 from compass_agent.log.jetstream.cache import Snapshot
 from compass_agent.log.jetstream.faults import DamagedError
 from compass_agent.log.jetstream.losses import with_lost_end
 from compass_agent.log.jetstream.records import Message, decode, follow
+from compass_agent.wire import GapReason
 
 if TYPE_CHECKING:
     from compass_agent.log.jetstream.heads import SessionState
@@ -46,6 +48,18 @@ def joined(session: str, head: Stored | None, last: Stored | None) -> Snapshot |
     message = decoded(session, last)
     fits = message.epoch is not None and sheet.state.find(message.epoch) is not None
     return snapshot_of(message, follow(sheet.state, message), sheet) if fits else None
+
+
+def with_lost_since(state: SessionState, before: SessionState) -> SessionState:
+    """Return the session when more of it was stored before: what is missing of that is lost."""
+    for kept in state.epochs:
+        older = before.find(kept.head.epoch)
+        first, last = kept.head.through + 1, older.head.through if older else 0
+        lost = Mark(first, last, GapReason.LOG_LOSS)
+        if first <= last and lost not in kept.head.marks:
+            head = replace(kept.head, marks=(*kept.head.marks, lost))
+            state = state.with_epoch(replace(kept, head=head))
+    return state
 
 
 def without_last(messages: list[Message], lost: set[str]) -> SessionState | None:

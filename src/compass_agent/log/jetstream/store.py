@@ -17,7 +17,13 @@ from compass_agent.log.jetstream.blocks import Blocks
 from compass_agent.log.jetstream.cache import CachedSession, Snapshot
 from compass_agent.log.jetstream.faults import DamagedError, EngineError, FullError
 from compass_agent.log.jetstream.heads import SessionState
-from compass_agent.log.jetstream.lookups import decoded, joined, snapshot_of, without_last
+from compass_agent.log.jetstream.lookups import (
+    decoded,
+    joined,
+    snapshot_of,
+    with_lost_since,
+    without_last,
+)
 from compass_agent.log.jetstream.records import (
     Message,
     Subjects,
@@ -137,6 +143,10 @@ class Store:
     async def look_up(self, cached: CachedSession) -> Snapshot:
         """Return the session as the stream's leader knows it; the lock is held."""
         found = await self._read_state(cached.session)
+        seen, state = cached.seen, found.state
+        if seen and seen.state and state and found.pos < seen.pos and not self.engine.may_lag:
+            # The engine has come back without what it had stored.
+            found = replace(found, state=with_lost_since(state, seen.state))
         cached.learn(found, time.monotonic())
         return cached.known or found
 
