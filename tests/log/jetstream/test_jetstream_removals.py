@@ -39,7 +39,7 @@ async def stored(server: NatsServer, log: JetStreamLog) -> int:
     """How many messages there are."""
     client = await nats.connect(server.url)  # pyright: ignore[reportUnknownMemberType] - of options that are not used
     stream = log._engine.stream  # pyright: ignore[reportPrivateUsage] - to look into it
-    info = await client.jetstream().stream_info(stream)
+    info = await client.jetstream().stream_info(stream)  # pyright: ignore[reportUnknownMemberType] - of options that are not used
     await client.close()
     return info.state.messages
 
