@@ -24,6 +24,7 @@ from nats.aio.client import Client
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.errors.worded import words_of
+from compass_agent.log.jetstream.credentials import Credentials, CredentialsError
 from compass_agent.log.jetstream.faults import EngineError
 from compass_agent.log.jetstream.waiting import Asked, Page, Waiting
 
@@ -48,7 +49,7 @@ class Connection:
     Args:
         servers: The URLs of the servers, `nats://…`.
         lost: Called when the connection was broken and is there again: live messages may be lost.
-        options: More for the client's `connect`.
+        options: More for the client's `connect`; `user_credentials` names a file.
 
     Attributes:
         closed: It was closed.
@@ -61,7 +62,11 @@ class Connection:
         options: dict[str, Any] | None = None,
     ) -> None:
         self._servers = servers
-        self._options = options or {}
+        self._options = dict(options or {})
+        path = self._options.pop("user_credentials", None)
+        self._credentials = Credentials(path) if path else None
+        if self._credentials is not None:
+            self._options |= self._credentials.options()
         self._lost = lost
         self._client: Client | None = None
         self._waiting = Waiting()
@@ -168,6 +173,11 @@ class Connection:
             return self._client
 
     async def _connect(self) -> Client:
+        if self._credentials is not None:
+            try:
+                self._credentials.check()
+            except CredentialsError as error:
+                raise EngineError(ErrorCode.PERMISSION_DENIED, str(error)) from error
         client = Client()
         try:
             self._denied, self._unsafe = False, ""
@@ -192,6 +202,10 @@ class Connection:
         except anyio.get_cancelled_exc_class():
             await _close(client)
             raise
+        except Exception as error:  # The client lets out what it does not foresee.
+            await _close(client)
+            why = f"the engine cannot be reached: {words_of(error)}"
+            raise EngineError(ErrorCode.UNAVAILABLE, why) from error
         if self.closed:
             await _close(client)
             raise OperationError(ErrorCode.UNAVAILABLE)
@@ -212,11 +226,23 @@ class Connection:
         if isinstance(error, ssl.SSLError) and self._client is None:
             self._unsafe = f"no safe connection: {error.reason or error}; {_ROOTS}"
             self._dialling.deadline = -math.inf
+        if isinstance(error, CredentialsError):
+            self._on_bad_credentials(error)
         if "permissions violation" in text:
             self._on_violation(text)
         elif isinstance(error, nats.errors.SlowConsumerError):
             self._lost()
         _logger.info("the engine's client says: %s", words_of(error))
+
+    def _on_bad_credentials(self, error: CredentialsError) -> None:
+        """The file broke since it was checked; a connection that was there is tried for again."""
+        if self._client is None:
+            self._denied, self._unsafe = True, str(error)
+            self._dialling.deadline = -math.inf
+            return
+        transport: Any = getattr(self._client, "_transport", None)
+        if transport is not None:  # The client would leave it open.
+            transport.close()
 
     def _on_violation(self, text: str) -> None:
         inbox = self._inbox.rpartition(".")[0].lower()
