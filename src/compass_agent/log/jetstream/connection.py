@@ -72,7 +72,7 @@ class Connection:
         self._waiting = Waiting()
         self._inbox = ""
         self._count = 0
-        self._denied, self._unsafe = False, ""
+        self._denied, self._why = False, ""
         self._unheard: EngineError | None = None
         self._dialling = anyio.CancelScope()
         self.closed = False
@@ -180,7 +180,7 @@ class Connection:
                 raise EngineError(ErrorCode.PERMISSION_DENIED, str(error)) from error
         client = Client()
         try:
-            self._denied, self._unsafe = False, ""
+            self._denied, self._why = False, ""
             with anyio.fail_after(_CONNECT_S) as self._dialling:
                 await client.connect(
                     servers=self._servers,
@@ -197,7 +197,7 @@ class Connection:
         except (TimeoutError, nats.errors.Error, OSError) as error:
             await _close(client)
             code = ErrorCode.PERMISSION_DENIED if self._denied else ErrorCode.UNAVAILABLE
-            why = self._unsafe or words_of(error)
+            why = self._why or words_of(error)
             raise EngineError(code, f"the engine cannot be reached: {why}") from error
         except anyio.get_cancelled_exc_class():
             await _close(client)
@@ -221,10 +221,10 @@ class Connection:
     async def _on_error(self, error: Exception) -> None:
         text = str(error).lower()
         if "authorization violation" in text and self._client is None:
-            self._denied = True
+            self._denied, self._why = True, "it refuses this user, or what proves who it is"
             self._dialling.deadline = -math.inf
         if isinstance(error, ssl.SSLError) and self._client is None:
-            self._unsafe = f"no safe connection: {error.reason or error}; {_ROOTS}"
+            self._why = f"no safe connection: {error.reason or error}; {_ROOTS}"
             self._dialling.deadline = -math.inf
         if isinstance(error, CredentialsError):
             self._on_bad_credentials(error)
@@ -237,7 +237,7 @@ class Connection:
     def _on_bad_credentials(self, error: CredentialsError) -> None:
         """The file broke since it was checked; a connection that was there is tried for again."""
         if self._client is None:
-            self._denied, self._unsafe = True, str(error)
+            self._denied, self._why = True, str(error)
             self._dialling.deadline = -math.inf
             return
         transport: Any = getattr(self._client, "_transport", None)
