@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from typing import TYPE_CHECKING
@@ -14,14 +15,17 @@ if TYPE_CHECKING:
     import pytest
 
 
+def _read(why: str) -> None:
+    raise ValueError(why)
+
+
 def _fails(session: str, why: str = "its sheet is no JSON") -> OperationError:
+    failed = DamagedError(session, why)
     try:
-        try:
-            raise ValueError(why)
-        except ValueError as error:
-            raise DamagedError(session, why) from error
-    except DamagedError as error:
-        return error
+        _read(why)
+    except ValueError as error:
+        failed.__cause__ = error
+    return failed
 
 
 def test_a_session_that_fails_again_and_again_is_named_with_its_traceback_once(
@@ -61,12 +65,12 @@ def test_one_session_that_fails_in_two_ways_has_both_told(
 def test_failures_of_one_text_from_two_places_are_two(caplog: pytest.LogCaptureFixture) -> None:
     here = OperationError(ErrorCode.INTERNAL)
     try:
-        raise ValueError("its sheet is no JSON")
+        json.loads("its sheet is no JSON")
     except ValueError as error:
         here.__cause__ = error
     log_cause(here)
     there = OperationError(ErrorCode.INTERNAL)
-    there.__cause__ = _fails("bad").__cause__
+    there.__cause__ = _fails("bad", str(here.__cause__)).__cause__
     log_cause(there)
 
     assert len(caplog.records) == 2
