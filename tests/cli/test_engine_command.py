@@ -262,9 +262,18 @@ def test_a_certificate_that_nobody_trusts_is_told_and_one_that_is_named_is_taken
         refused = compass("engine", "init", "--log", url)
         assert refused.returncode == 5, refused.stderr
         assert "SSL_CERT_FILE" in refused.stderr
-        made = compass(
-            "engine", "init", "--log", url, env={**os.environ, "SSL_CERT_FILE": str(cert)}
-        )
+        assert "eof_received" not in refused.stderr
+        ran = compass("run", "--quiet", "--session", "s1", "--log", url, "--", "echo", "hi")
+        assert "trying again: the engine cannot be reached: no safe connection" in ran.stderr
+        trusting = {**os.environ, "SSL_CERT_FILE": str(cert)}
+        made = compass("engine", "init", "--log", url, env=trusting)
         assert made.returncode == 0, made.stderr
+        assert len(made.stderr.splitlines()) == 1, made.stderr
+        ran = compass(
+            "run", "--quiet", "--session", "s1", "--log", url, "--", "echo", "hi", env=trusting
+        )
+        assert (ran.returncode, ran.stderr) == (0, "")
+        listed = compass("sessions", "--log", url, env=trusting)
+        assert (listed.returncode, listed.stderr) == (0, "")
     finally:
         server.stop()

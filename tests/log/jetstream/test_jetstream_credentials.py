@@ -62,6 +62,11 @@ def _cut(text: str) -> bytes:
     return text.partition("-----BEGIN USER NKEY")[0].encode()
 
 
+def _nothing(path: Path) -> None:
+    """Make none at all."""
+    assert not path.exists()
+
+
 def _torn(text: str) -> bytes:
     """The key's line, but not all of it."""
     return text[: text.index("------END USER NKEY") - 20].encode()
@@ -78,17 +83,21 @@ def _mistyped(text: str) -> bytes:
         (_cut, "there is no key"),
         (_torn, "there is no key"),
         (_mistyped, "its key is not valid"),
-        (lambda _: b"junk\n", "there is no user's token"),
-        (lambda _: b"", "there is no user's token"),
-        (lambda _: bytes(range(256)) * 8, "there is no user's token"),
+        (b"junk\n", "there is no user's token"),
+        (b"", "there is no user's token"),
+        (bytes(range(256)) * 8, "there is no user's token"),
     ],
     ids=["cut", "torn", "mistyped", "junk", "empty", "binary"],
 )
 async def test_a_file_of_credentials_that_is_broken_is_named_at_once(
-    broken: Callable[[str], bytes], why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    broken: Callable[[str], bytes] | bytes,
+    why: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     creds = tmp_path / "agent.creds"
-    creds.write_bytes(broken(Accounts().credentials))
+    text = broken if isinstance(broken, bytes) else broken(Accounts().credentials)
+    creds.write_bytes(text)
     monkeypatch.setenv("COMPASS_NATS_CREDS", str(creds))
     await _refused(creds, why)
 
@@ -96,8 +105,8 @@ async def test_a_file_of_credentials_that_is_broken_is_named_at_once(
 @pytest.mark.parametrize(
     ("made", "why"),
     [
-        (lambda _: None, "No such file or directory"),
-        (lambda path: path.mkdir(), "it is no file"),
+        (_nothing, "No such file or directory"),
+        (os.mkdir, "it is no file"),
         (os.mkfifo, "it is no file"),
     ],
     ids=["missing", "directory", "pipe"],

@@ -192,6 +192,7 @@ class Connection:
                     max_reconnect_attempts=-1,
                     **self._options,
                 )
+            _mark_safe(client)
             self._inbox = client.new_inbox()
             await client.subscribe(f"{self._inbox}.*", cb=self._waiting.heard)  # pyright: ignore[reportUnknownMemberType] - as above
         except (TimeoutError, nats.errors.Error, OSError) as error:
@@ -216,6 +217,8 @@ class Connection:
 
     async def _on_reconnect(self) -> None:
         self._unheard = None
+        if self._client is not None:
+            _mark_safe(self._client)
         self._lost()
 
     async def _on_error(self, error: Exception) -> None:
@@ -258,7 +261,15 @@ def _no_answer(why: str) -> EngineError:
     return EngineError(ErrorCode.UNAVAILABLE, f"no answer: {why}")
 
 
+def _mark_safe(client: Client) -> None:
+    """Tell asyncio's protocol that it is over TLS: the client does not, so each end would warn."""
+    writer: Any = getattr(getattr(client, "_transport", None), "_io_writer", None)
+    if writer is not None and writer.get_extra_info("ssl_object") is not None:
+        writer.transport.get_protocol()._over_ssl = True  # noqa: SLF001 - there is no other way
+
+
 async def _close(client: Client) -> None:
+    _mark_safe(client)
     # A connection that was not trusted is never told to have closed.
     with anyio.move_on_after(_CLOSE_S, shield=True), suppress(nats.errors.Error, OSError):
         await client.close()

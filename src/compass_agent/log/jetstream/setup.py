@@ -250,13 +250,10 @@ def _told_by(monitor: str) -> dict[str, Any]:
         raise EngineError(ErrorCode.UNSUPPORTED_INPUT, reason)
     try:
         with urlopen(f"{monitor.rstrip('/')}/varz", timeout=_MONITOR_S) as answer:  # noqa: S310 - of http alone
-            told: Any = json.load(answer)
-    except (OSError, ValueError, HTTPException) as error:
+            told: dict[str, Any] = {**json.load(answer)}
+    except (OSError, ValueError, TypeError, HTTPException) as error:
         reason = f"--monitor {monitor} does not tell of a server (is it its `http` port?)"
         raise EngineError(ErrorCode.UNAVAILABLE, f"{reason}: {words_of(error)}") from error
-    if not isinstance(told, dict):
-        reason = f"--monitor {monitor} does not tell of a NATS server"
-        raise EngineError(ErrorCode.UNAVAILABLE, reason)
     return told
 
 
