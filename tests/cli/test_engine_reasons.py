@@ -62,3 +62,18 @@ def test_a_run_says_that_the_engine_refuses_its_user(
         server.stop()
 
     assert "trying again: the engine cannot be reached: it refuses this user" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "why"),
+    [("--replicas=3", "replicas > 1 not supported"), ("--max-bytes=900000GiB", "insufficient")],
+)
+def test_a_stream_that_the_servers_cannot_keep_is_refused_with_the_reason_alone(
+    server: NatsServer, asked: str, why: str
+) -> None:
+    made = compass("engine", "init", "--log", f"{server.url}/large", asked)
+
+    assert made.returncode == 11
+    assert why in made.stderr
+    assert "Try again" not in made.stderr
+    assert "cannot be reached" not in made.stderr

@@ -34,6 +34,9 @@ _LEAST_BYTES = 4 * _PAYLOAD
 """A smaller stream could refuse the first batch of a session: a record of each lane, and the sheet
 that is to take the place of another, as large as they become."""
 
+_REFUSES = ("replicas > 1 not supported", "no suitable peers", "insufficient", "maximum bytes")
+"""Of what an engine says to a stream that it cannot make: it tells them as if they would pass."""
+
 _MUST_BE: dict[str, tuple[object, str]] = {
     "retention": ("limits", "messages would go when somebody has read them"),
     "discard": ("new", "when it is full, the oldest messages would go, priority frames too"),
@@ -106,7 +109,8 @@ async def init_engine(
     """Make the stream; one that is there with these settings is left as it is.
 
     Raises:
-        OperationError: `storage_failed`: it is there with other settings. `unavailable`.
+        OperationError: `storage_failed`: it is there with other settings, or the servers are too
+            few or too small for it. `unavailable`.
     """
     name = settings["name"]
 
@@ -114,6 +118,8 @@ async def init_engine(
         try:
             await engine.api(f"STREAM.CREATE.{name}", settings)
         except EngineError as error:
+            if any(word in error.reason for word in _REFUSES):
+                raise EngineError(ErrorCode.STORAGE_FAILED, error.reason) from error
             if error.code is not ErrorCode.STORAGE_FAILED:
                 raise
             apart = await _apart(engine, settings)
