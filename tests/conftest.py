@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from compass_agent.errors.repeats import REPEATS
 from loops import ASYNCIO
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> object:
 @pytest.fixture(autouse=True)
 def private_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep every test's logs in its own folder, and the user's settings out."""
+    REPEATS.forget()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in ("COMPASS_LOG", "COMPASS_OFF", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)

@@ -84,6 +84,9 @@ def test_a_stream_that_was_made_is_safe_and_takes_sessions(safe: tuple[NatsServe
         ({"no_ack": True}, "no_ack is True"),
         ({"max_msg_size": 100_000}, "max_msg_size is 100000, not -1"),
         ({"sources": [{"name": "elsewhere"}]}, "sources is "),
+        ({"allow_msg_ttl": True}, "allow_msg_ttl is True, not False"),
+        ({"max_bytes": 1000}, "max_bytes is 1000, not 4194304 or more, or -1"),
+        ({"max_bytes": 4_194_303}, "max_bytes is 4194303"),
         ({"subject_transform": {"src": ">", "dest": "x.>"}}, "subject_transform is "),
     ],
 )
@@ -91,7 +94,8 @@ def test_a_setting_that_would_lose_frames_is_refused_with_the_reason(
     safe: tuple[NatsServer, str], changed: dict[str, object], word: str
 ) -> None:
     server, monitor = safe
-    name = f"odd-{next(iter(changed))}"
+    name = "odd-{}-{}".format(*next(iter(changed.items())))
+    name = "".join(char if char.isalnum() else "-" for char in name)
     settings = {k: v for k, v in (stream_settings(name) | changed).items() if v is not None}
     anyio.run(init_engine, [server.url], settings)
     checked = compass("engine", "check", "--log", f"{server.url}/{name}", "--monitor", monitor)
@@ -99,6 +103,34 @@ def test_a_setting_that_would_lose_frames_is_refused_with_the_reason(
     assert [line for line in checked.stdout.splitlines() if line.startswith(word)], checked.stdout
     assert len(checked.stdout.splitlines()) == 1
     assert f"1 setting of {name} is not safe" in checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("nonsense", "--monitor nonsense: say http://HOST:PORT"),
+        ("http://127.0.0.1:9", "--monitor http://127.0.0.1:9 does not tell of a server"),
+        ("the server's own port", "does not tell of a server (is it its `http` port?)"),
+    ],
+)
+def test_a_monitor_that_cannot_be_used_is_named(
+    safe: tuple[NatsServer, str], given: str, said: str
+) -> None:
+    server, _ = safe
+    url = f"{server.url}/monitored"
+    assert compass("engine", "init", "--log", url).returncode == 0
+    given = server.url.replace("nats:", "http:") if " " in given else given
+    checked = compass("engine", "check", "--log", url, "--monitor", given)
+    assert checked.returncode in (5, 65)
+    assert said in checked.stderr
+
+
+@pytest.mark.parametrize("number", ["-1", "many"])
+def test_frames_to_keep_that_are_no_number_are_named(number: str) -> None:
+    trimmed = compass("engine", "trim", "--log", "nats://127.0.0.1:9", f"--keep={number}")
+    assert trimmed.returncode == 2
+    assert "--keep" in trimmed.stderr
+    assert "a number of frames, 0 or more" in trimmed.stderr
 
 
 def test_a_server_that_writes_to_the_disk_now_and_then_is_refused(tmp_path: Path) -> None:
@@ -230,9 +262,18 @@ def test_a_certificate_that_nobody_trusts_is_told_and_one_that_is_named_is_taken
         refused = compass("engine", "init", "--log", url)
         assert refused.returncode == 5, refused.stderr
         assert "SSL_CERT_FILE" in refused.stderr
-        made = compass(
-            "engine", "init", "--log", url, env={**os.environ, "SSL_CERT_FILE": str(cert)}
-        )
+        assert "eof_received" not in refused.stderr
+        ran = compass("run", "--quiet", "--session", "s1", "--log", url, "--", "echo", "hi")
+        assert "trying again: the engine cannot be reached: no safe connection" in ran.stderr
+        trusting = {**os.environ, "SSL_CERT_FILE": str(cert)}
+        made = compass("engine", "init", "--log", url, env=trusting)
         assert made.returncode == 0, made.stderr
+        assert len(made.stderr.splitlines()) == 1, made.stderr
+        ran = compass(
+            "run", "--quiet", "--session", "s1", "--log", url, "--", "echo", "hi", env=trusting
+        )
+        assert (ran.returncode, ran.stderr) == (0, "")
+        listed = compass("sessions", "--log", url, env=trusting)
+        assert (listed.returncode, listed.stderr) == (0, "")
     finally:
         server.stop()

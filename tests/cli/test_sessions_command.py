@@ -154,6 +154,12 @@ def test_the_age_is_short(age_ms: int, text: str) -> None:
     assert table.endswith(f"  {text}\n")
 
 
+def test_a_session_of_which_no_time_is_known_has_a_dash_for_its_age() -> None:
+    lost = row("s", STOPPED, age_ms=NOW_MS)
+    table = sessions_table([lost], Style(), now_ms=NOW_MS, width=None)
+    assert table.endswith("  -\n")
+
+
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_says_the_same_of_itself_in_both_places(name: str) -> None:
     module = __import__(f"compass_agent.cli.{name}", fromlist=["NAME", "HELP"])

@@ -69,7 +69,9 @@ def _cells(row: SessionRow, style: Style, now_ms: int) -> tuple[str, ...]:
         title = fitted(title, _LONGEST_TITLE, style.symbol("more")).rstrip()
     cause = one_line(_cause(row, style), ascii_only=style.ascii_only)
     session = one_line(summary.session, ascii_only=style.ascii_only)
-    return state, session, title, cause, _age(now_ms - summary.updated_ms)
+    # Of a session that cannot be read it is not known.
+    age = _age(now_ms - summary.updated_ms) if summary.updated_ms else "-"
+    return state, session, title, cause, age
 
 
 def _cause(row: SessionRow, style: Style) -> str:

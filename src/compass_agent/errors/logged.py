@@ -28,6 +28,9 @@ def log_cause(error: OperationError, secrets: Iterable[str] = ()) -> None:
     for others `classify_operation_error` has done it. It is logged as text with secrets masked,
     and not as `exc_info`, of which a handler would print all.
 
+    What fails again in the same way is logged with its traceback once, then in one line a minute at
+    most that says how often.
+
     Args:
         error: The failed operation.
         secrets: Values that must not appear.
@@ -39,9 +42,25 @@ def log_cause(error: OperationError, secrets: Iterable[str] = ()) -> None:
 
     passes = error.code is ErrorCode.UNAVAILABLE
     level = logging.WARNING if passes else logging.ERROR
-    logging.getLogger(_NAME).log(
-        level, "an operation failed (%s):\n%s", error.code, cause_text(cause, secrets)
-    )
+    from compass_agent.errors.repeats import REPEATS  # noqa: PLC0415 - likewise
+
+    logger = logging.getLogger(_NAME)
+    what = _what(error, secrets)
+    count = REPEATS.count((error.code, what), cause)
+    if count is None:
+        text = "an operation failed (%s)%s:\n%s"
+        logger.log(level, text, error.code, what, cause_text(cause, secrets))
+    elif count:
+        logger.log(level, "an operation failed (%s)%s: %d more times", error.code, what, count)
+
+
+def _what(error: OperationError, secrets: Iterable[str]) -> str:
+    """Return what an engine or a file has against it, such as the session that cannot be read."""
+    from compass_agent.errors.redaction import redact  # noqa: PLC0415 - dear to import
+    from compass_agent.errors.worded import words_of  # noqa: PLC0415 - likewise
+
+    reason = getattr(error, "reason", None)
+    return f": {redact(words_of(error), secrets)}" if isinstance(reason, str) and reason else ""
 
 
 def cause_text(error: BaseException, secrets: Iterable[str] = ()) -> str:

@@ -144,9 +144,12 @@ class Pump:
         if not self._complained:
             # A host's own publisher may put anything into its exceptions.
             from compass_agent.errors.redaction import redact  # noqa: PLC0415 - with the first failure
+            from compass_agent.errors.worded import words_of  # noqa: PLC0415 - likewise
 
-            kind = "" if isinstance(error, OperationError) else f"{type(error).__name__}: "
-            shown = redact(f"{kind}{error}")
+            if isinstance(error, OperationError):
+                shown = words_of(error)
+            else:
+                shown = redact(f"{type(error).__name__}: {error}")
             _logger.warning("frames could not be published, trying again: %s", shown)
         self._complained = True
 

@@ -55,7 +55,7 @@ _DELIVER_EVERY_S = 30.0
 _OF_ONE = (ErrorCode.PERMISSION_DENIED, ErrorCode.STORAGE_FAILED, ErrorCode.INTERNAL)
 
 # The journals that stay, of which it was said: they are tried again and again.
-_told: set[tuple[str, ErrorCode]] = set()
+_told: set[tuple[str, str]] = set()
 
 # A clock that is so much behind stepped back, or is about to by being slowed down.
 _STEPPED_NS = 50_000_000
@@ -246,14 +246,15 @@ class _Free:
         except OSError as error:
             _logger.warning("%s cannot be removed: %s", self.path, words_of(error))
 
-    def stays(self, error: OperationError) -> None:
+    def stays(self, error: Exception) -> None:
         """Say, once, that the journal stays where it is and is tried again."""
-        told = (str(self.path), error.code)
+        kind = error.code if isinstance(error, OperationError) else type(error).__name__
+        told = (str(self.path), kind)
         session = self.contents.head.session if self.contents is not None else ""
         level = logging.DEBUG if told in _told else logging.WARNING
         _told.add(told)
         text = "the journal %s of session %s stays, and is tried again later: %s"
-        _logger.log(level, text, self.path, session, error)
+        _logger.log(level, text, self.path, session, words_of(error))
 
     def keep_refused(self, why: object) -> None:
         """Keep the journal where nobody delivers it again; where it is, if it cannot be moved."""
@@ -317,8 +318,5 @@ async def _deliver(free: _Free, url: str, way: Transport) -> int:
         elif error.code is not ErrorCode.NOT_FOUND:  # the session is being deleted
             raise
     except Exception as error:  # noqa: BLE001 - one that nobody foresaw keeps no other waiting
-        if isinstance(error, (OSError, MemoryError, RuntimeError)):  # such as: no thread to be had
-            _logger.warning("the journal %s stays: %s", free.path, words_of(error))
-        else:
-            free.keep_refused(words_of(error))
+        free.stays(error)  # It says nothing of the journal, so it is no reason to give that up.
     return 0

@@ -137,7 +137,8 @@ class Publication:
                     return
             except OperationError as error:
                 if delay == _FIRST_DELAY_S:
-                    _logger.warning("the session log could not be opened, trying again: %s", error)
+                    text = "the session log could not be opened, trying again: %s"
+                    _logger.warning(text, words_of(error))
             if closing.is_set():
                 self._sink.give_up()
                 return

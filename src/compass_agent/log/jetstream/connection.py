@@ -24,6 +24,7 @@ from nats.aio.client import Client
 
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.errors.worded import words_of
+from compass_agent.log.jetstream.credentials import Credentials, CredentialsError
 from compass_agent.log.jetstream.faults import EngineError
 from compass_agent.log.jetstream.waiting import Asked, Page, Waiting
 
@@ -48,7 +49,7 @@ class Connection:
     Args:
         servers: The URLs of the servers, `nats://…`.
         lost: Called when the connection was broken and is there again: live messages may be lost.
-        options: More for the client's `connect`.
+        options: More for the client's `connect`; `user_credentials` names a file.
 
     Attributes:
         closed: It was closed.
@@ -61,13 +62,17 @@ class Connection:
         options: dict[str, Any] | None = None,
     ) -> None:
         self._servers = servers
-        self._options = options or {}
+        self._options = dict(options or {})
+        path = self._options.pop("user_credentials", None)
+        self._credentials = Credentials(path) if path else None
+        if self._credentials is not None:
+            self._options |= self._credentials.options()
         self._lost = lost
         self._client: Client | None = None
         self._waiting = Waiting()
         self._inbox = ""
         self._count = 0
-        self._denied, self._unsafe = False, ""
+        self._denied, self._why = False, ""
         self._unheard: EngineError | None = None
         self._dialling = anyio.CancelScope()
         self.closed = False
@@ -168,9 +173,14 @@ class Connection:
             return self._client
 
     async def _connect(self) -> Client:
+        if self._credentials is not None:
+            try:
+                self._credentials.check()
+            except CredentialsError as error:
+                raise EngineError(ErrorCode.PERMISSION_DENIED, str(error)) from error
         client = Client()
         try:
-            self._denied, self._unsafe = False, ""
+            self._denied, self._why = False, ""
             with anyio.fail_after(_CONNECT_S) as self._dialling:
                 await client.connect(
                     servers=self._servers,
@@ -182,16 +192,21 @@ class Connection:
                     max_reconnect_attempts=-1,
                     **self._options,
                 )
+            _mark_safe(client)
             self._inbox = client.new_inbox()
             await client.subscribe(f"{self._inbox}.*", cb=self._waiting.heard)  # pyright: ignore[reportUnknownMemberType] - as above
         except (TimeoutError, nats.errors.Error, OSError) as error:
             await _close(client)
             code = ErrorCode.PERMISSION_DENIED if self._denied else ErrorCode.UNAVAILABLE
-            why = self._unsafe or words_of(error)
+            why = self._why or words_of(error)
             raise EngineError(code, f"the engine cannot be reached: {why}") from error
         except anyio.get_cancelled_exc_class():
             await _close(client)
             raise
+        except Exception as error:  # The client lets out what it does not foresee.
+            await _close(client)
+            why = f"the engine cannot be reached: {words_of(error)}"
+            raise EngineError(ErrorCode.UNAVAILABLE, why) from error
         if self.closed:
             await _close(client)
             raise OperationError(ErrorCode.UNAVAILABLE)
@@ -202,21 +217,35 @@ class Connection:
 
     async def _on_reconnect(self) -> None:
         self._unheard = None
+        if self._client is not None:
+            _mark_safe(self._client)
         self._lost()
 
     async def _on_error(self, error: Exception) -> None:
         text = str(error).lower()
         if "authorization violation" in text and self._client is None:
-            self._denied = True
+            self._denied, self._why = True, "it refuses this user, or what proves who it is"
             self._dialling.deadline = -math.inf
         if isinstance(error, ssl.SSLError) and self._client is None:
-            self._unsafe = f"no safe connection: {error.reason or error}; {_ROOTS}"
+            self._why = f"no safe connection: {error.reason or error}; {_ROOTS}"
             self._dialling.deadline = -math.inf
+        if isinstance(error, CredentialsError):
+            self._on_bad_credentials(error)
         if "permissions violation" in text:
             self._on_violation(text)
         elif isinstance(error, nats.errors.SlowConsumerError):
             self._lost()
         _logger.info("the engine's client says: %s", words_of(error))
+
+    def _on_bad_credentials(self, error: CredentialsError) -> None:
+        """The file broke since it was checked; a connection that was there is tried for again."""
+        if self._client is None:
+            self._denied, self._why = True, str(error)
+            self._dialling.deadline = -math.inf
+            return
+        transport: Any = getattr(self._client, "_transport", None)
+        if transport is not None:  # The client would leave it open.
+            transport.close()
 
     def _on_violation(self, text: str) -> None:
         inbox = self._inbox.rpartition(".")[0].lower()
@@ -232,7 +261,15 @@ def _no_answer(why: str) -> EngineError:
     return EngineError(ErrorCode.UNAVAILABLE, f"no answer: {why}")
 
 
+def _mark_safe(client: Client) -> None:
+    """Tell asyncio's protocol that it is over TLS: the client does not, so each end would warn."""
+    writer: Any = getattr(getattr(client, "_transport", None), "_io_writer", None)
+    if writer is not None and writer.get_extra_info("ssl_object") is not None:
+        writer.transport.get_protocol()._over_ssl = True  # noqa: SLF001 - there is no other way
+
+
 async def _close(client: Client) -> None:
+    _mark_safe(client)
     # A connection that was not trusted is never told to have closed.
     with anyio.move_on_after(_CLOSE_S, shield=True), suppress(nats.errors.Error, OSError):
         await client.close()

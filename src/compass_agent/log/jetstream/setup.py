@@ -6,6 +6,7 @@ __all__ = ("Finding", "check_engine", "init_engine", "stream_leader", "stream_se
 
 import json
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.request import urlopen
 
@@ -13,6 +14,7 @@ from anyio.from_thread import start_blocking_portal
 from anyio.to_thread import run_sync
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.errors.worded import words_of
 from compass_agent.log.jetstream.engine import Engine
 from compass_agent.log.jetstream.faults import EngineError
 
@@ -27,6 +29,13 @@ _SHORT_NS = 1_000_000_000
 _MONITOR_S = 3.0
 _PAYLOAD = 1 << 20
 """As large as a record becomes, in bytes; it is what a server takes when nobody says otherwise."""
+
+_LEAST_BYTES = 4 * _PAYLOAD
+"""A smaller stream could refuse the first batch of a session: a record of each lane, and the sheet
+that is to take the place of another, as large as they become."""
+
+_REFUSES = ("replicas > 1 not supported", "no suitable peers", "insufficient", "maximum bytes")
+"""Of what an engine says to a stream that it cannot make: it tells them as if they would pass."""
 
 _MUST_BE: dict[str, tuple[object, str]] = {
     "retention": ("limits", "messages would go when somebody has read them"),
@@ -46,6 +55,7 @@ _MUST_BE: dict[str, tuple[object, str]] = {
     "sources": (None, "messages that no writer sent would stand among those of the sessions"),
     "mirror": (None, "nothing would be taken"),
     "allow_msg_counter": (False, "nothing would be taken"),
+    "allow_msg_ttl": (False, "a message could be stored that goes by itself, unnoticed"),
 }
 """What the stream must have, and what would happen otherwise."""
 
@@ -99,7 +109,8 @@ async def init_engine(
     """Make the stream; one that is there with these settings is left as it is.
 
     Raises:
-        OperationError: `storage_failed`: it is there with other settings. `unavailable`.
+        OperationError: `storage_failed`: it is there with other settings, or the servers are too
+            few or too small for it. `unavailable`.
     """
     name = settings["name"]
 
@@ -107,6 +118,8 @@ async def init_engine(
         try:
             await engine.api(f"STREAM.CREATE.{name}", settings)
         except EngineError as error:
+            if any(word in error.reason for word in _REFUSES):
+                raise EngineError(ErrorCode.STORAGE_FAILED, error.reason) from error
             if error.code is not ErrorCode.STORAGE_FAILED:
                 raise
             apart = await _apart(engine, settings)
@@ -191,6 +204,10 @@ def _of_stream(stream: str, config: dict[str, Any]) -> list[Finding]:
         reason = "the log uses none, and each that somebody makes slows its writers"
         wanted = f"1 to {_CONSUMERS}"
         found.append(Finding("max_consumers", config.get("max_consumers"), wanted, reason))
+    if 0 < config.get("max_bytes", -1) < _LEAST_BYTES:
+        reason = "a record of each lane and what is known of its session would not fit"
+        wanted = f"{_LEAST_BYTES} or more, or -1"
+        found.append(Finding("max_bytes", config["max_bytes"], wanted, reason))
     for name in ("subjects", "republish"):
         wanted = stream_settings(stream)[name]
         if config.get(name) != wanted:
@@ -235,12 +252,14 @@ def _of_server(monitor: str, told: dict[str, Any], replicas: int) -> list[Findin
 
 def _told_by(monitor: str) -> dict[str, Any]:
     if not monitor.startswith(("http://", "https://")):
-        raise OperationError(ErrorCode.UNSUPPORTED_INPUT)
+        reason = f"--monitor {monitor}: say http://HOST:PORT"
+        raise EngineError(ErrorCode.UNSUPPORTED_INPUT, reason)
     try:
         with urlopen(f"{monitor.rstrip('/')}/varz", timeout=_MONITOR_S) as answer:  # noqa: S310 - of http alone
-            told: dict[str, Any] = json.load(answer)
-    except (OSError, ValueError) as error:
-        raise EngineError(ErrorCode.UNAVAILABLE, f"{monitor} does not answer") from error
+            told: dict[str, Any] = {**json.load(answer)}
+    except (OSError, ValueError, TypeError, HTTPException) as error:
+        reason = f"--monitor {monitor} does not tell of a server (is it its `http` port?)"
+        raise EngineError(ErrorCode.UNAVAILABLE, f"{reason}: {words_of(error)}") from error
     return told
 
 
