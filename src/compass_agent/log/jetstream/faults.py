@@ -44,7 +44,7 @@ class FullError(EngineError):
 
 
 class DamagedError(EngineError):
-    """What is stored of one session cannot be read. The other sessions are not concerned."""
+    """What is stored of one session cannot be read. Others of the server's file may follow."""
 
     def __init__(self, session: str, why: str) -> None:
         text = f"what is stored of the session {session} cannot be read: {why}"
