@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from compass_agent.errors.codes import TABLE, ErrorCode, OperationError
+from compass_agent.errors.repeats import REPEATS
 from compass_agent.log.read import ReadLog
 from compass_agent.services import (
     export_session,
@@ -73,6 +74,7 @@ async def test_an_unexpected_exception_is_internal_everywhere_and_its_secret_rea
         log.error = lambda: RuntimeError(f"{NOTHING_ELSE}: {SECRET}")
         for name, way in (ways.all() | ways.later()).items():
             caplog.clear()
+            REPEATS.forget()
             said = await way()
             assert (name, said.told) == (name, internal)
             assert SECRET not in said.raw
@@ -113,6 +115,7 @@ async def test_the_cause_of_a_failed_operation_is_logged_once_whoever_asks(
         for name, way in (ways.all() | ways.later()).items():
             if not name.startswith("cli"):
                 caplog.clear()
+                REPEATS.forget()
                 said = await way()
                 assert (name, caplog.text.count(NOTHING_ELSE)) == (name, times)
                 assert NOTHING_ELSE not in said.raw

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from compass_agent.errors import ErrorCode, OperationError, answering, format_operation_error
+from compass_agent.errors.repeats import REPEATS
 from ways_in import FailingLog, opened_ways
 from writing_logs import E1, S, batch
 
@@ -37,6 +38,7 @@ async def test_what_cannot_be_classified_is_internal_everywhere(
         log.error = lambda: RuntimeError(f"{CAUSE}: {SECRET}")
         for name, way in (ways.all() | ways.later()).items():
             caplog.clear()
+            REPEATS.forget()
             said = await way()
             assert (name, said.told) == (name, internal)
             assert not any(text in said.raw for text in (SECRET, CAUSE, BROKEN)), name
