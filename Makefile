@@ -65,7 +65,7 @@ bench: $(VENV)/dev.stamp ## Measure, each figure as a ratio against its floor in
 	PYTHONPATH=tests $(BIN)/python tests/bench/bench.py
 
 bench-page: $(VENV)/dev.stamp ## Measure, and write docs/performance.md from it
-	@mkdir -p build
+	@mkdir -p build && rm -f build/bench.json
 	-PYTHONPATH=tests $(BIN)/python tests/bench/bench.py --json build/bench.json
 	PYTHONPATH=tests $(BIN)/python tests/bench/page.py build/bench.json
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ("PAIRS", "Row", "alternate", "compare", "compared")
+__all__ = ("PAIRS", "Row", "alternate", "compare", "compared", "p99_ms")
 
+import math
 import statistics
 import time
 from dataclasses import dataclass
@@ -26,8 +27,9 @@ class Row:
         floor: The floor, in that pair.
         ours: Ours, in that pair.
         ratios: Ours divided by the floor's, a pair each.
-        limit: What the median ratio must not pass.
+        limit: What the median ratio must not pass; None: the row is for comparison alone.
         at_least: The limit is one from below: more is better.
+        limit_words: How to write the limit, when it is no ratio.
     """
 
     name: str
@@ -35,12 +37,24 @@ class Row:
     floor: float
     ours: float
     ratios: tuple[float, ...]
-    limit: float
+    limit: float | None
     at_least: bool = False
+    limit_words: str = ""
+
+    @property
+    def bound(self) -> str:
+        """The limit, in words."""
+        if self.limit is None:
+            return "none"
+        return (
+            f"at {'least' if self.at_least else 'most'} {self.limit_words or f'{self.limit:.3g}'}"
+        )
 
     @property
     def met(self) -> bool:
         """Whether the median ratio keeps the limit."""
+        if self.limit is None:
+            return True
         return self.ratio >= self.limit if self.at_least else self.ratio <= self.limit
 
     @property
@@ -76,8 +90,9 @@ def compared(
     unit: str,
     pairs: Sequence[tuple[float, float]],
     *,
-    limit: float,
+    limit: float | None,
     at_least: bool = False,
+    limit_words: str = "",
 ) -> Row:
     """Return the row of (floor, ours) pairs that were measured in turn, an odd number of them."""
     floor, ours = sorted(pairs, key=lambda pair: pair[1] / pair[0])[len(pairs) // 2]
@@ -89,7 +104,13 @@ def compared(
         ratios=tuple(ours / floor for floor, ours in pairs),
         limit=limit,
         at_least=at_least,
+        limit_words=limit_words,
     )
+
+
+def p99_ms(seconds: Sequence[float]) -> float:
+    """The milliseconds within which 99 of 100 came."""
+    return sorted(seconds)[math.ceil(len(seconds) * 0.99) - 1] * 1e3
 
 
 def _pair(floor: Callable[[], None], ours: Callable[[], None], calls: int) -> tuple[float, float]:

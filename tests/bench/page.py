@@ -11,12 +11,12 @@ __all__ = ("main", "page_with", "table")
 
 import argparse
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from measure import Row
-from notes import NOTES, Note
+from notes import NOTES, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).resolve().parents[2] / "docs/performance.md"
 BEGIN, END = "<!-- bench: begin -->\n", "<!-- bench: end -->\n"
 HEAD = ("row", "floor", "ours", "ratio", "spread", "limit", "")
-UNKNOWN = Note("not described in tests/bench/notes.py", "not looked into yet")
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -35,13 +34,19 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     measured: dict[str, Any] = json.loads(options.file.read_text("utf-8"))
     figures: list[dict[str, Any]] = measured["rows"]
-    rows = [replace(Row(**row), ratios=tuple(row["ratios"])) for row in figures]
+    rows = [_row(figure) for figure in figures]
     page: Path = options.page
     page.write_text(page_with(page.read_text("utf-8"), measured["machine"], rows), "utf-8")
     for row in rows:
         if not row.met:
             print(f"missed: {row.name}: {NOTES.get(row.name, UNKNOWN).why or UNKNOWN.why}")
     return 0
+
+
+def _row(figure: dict[str, Any]) -> Row:
+    """Return the row; what is told beside it follows from it."""
+    known = {field.name: figure[field.name] for field in fields(Row) if field.name in figure}
+    return replace(Row(**known), ratios=tuple(figure["ratios"]))
 
 
 def page_with(page: str, machine: dict[str, object], rows: Sequence[Row]) -> str:
@@ -67,15 +72,14 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.ours:.2f} {unit}",
         f"{row.ratio:.2f}",
         f"{min(row.ratios):.2f} to {max(row.ratios):.2f}" if len(row.ratios) > 1 else "-",
-        f"{'at least' if row.at_least else 'at most'} {row.limit:.3g}",
-        "met" if row.met else "**missed**",
+        row.bound,
+        ("met" if row.met else "**missed**") if row.limit is not None else "shown",
     )
 
 
 def _measured(machine: dict[str, object]) -> str:
-    return "Measured on {system}, {processors} processors, Python {python}, load {load}.".format(
-        **machine
-    )
+    told = "Measured on {system}, {processors} processors, Python {python}, load {load} before."
+    return told.format(**machine)
 
 
 def _told(rows: Sequence[Row]) -> str:

@@ -30,7 +30,7 @@ _LINE = 40
 
 
 def printing_rows(frames: int = 100_000) -> list[Row]:
-    """Print a session from the log, read and all, as text and as JSON, into a file."""
+    """Print a session from the log, read and all, as text and as JSON."""
     ready = _frames(frames)
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:{Path(folder) / 'log.db'}"
@@ -41,22 +41,22 @@ def printing_rows(frames: int = 100_000) -> list[Row]:
         def plain_text() -> float:
             """Parse each frame, find its words, write what it adds to the text."""
             pieces, size = text, len(text) // frames
-            with (Path(folder) / "plain").open("w", encoding="utf-8") as out:
-                before = time.perf_counter()
-                for place, data in enumerate(ready):
-                    event = SessionFrame.FromString(data).typed_event
-                    if event.WhichOneof("event") == "assistant_text":
-                        assert event.assistant_text.text
-                    out.write(pieces[place * size : (place + 1) * size])
-                return frames / (time.perf_counter() - before)
+            out = io.StringIO()
+            before = time.perf_counter()
+            for place, data in enumerate(ready):
+                event = SessionFrame.FromString(data).typed_event
+                if event.WhichOneof("event") == "assistant_text":
+                    assert event.assistant_text.text
+                out.write(pieces[place * size : (place + 1) * size])
+            return frames / (time.perf_counter() - before)
 
         def plain_json() -> float:
-            with (Path(folder) / "plain").open("w", encoding="utf-8") as out:
-                before = time.perf_counter()
-                for line in lines:
-                    assert json.loads(line)
-                    out.write(line + "\n")
-                return frames / (time.perf_counter() - before)
+            out = io.StringIO()
+            before = time.perf_counter()
+            for line in lines:
+                assert json.loads(line)
+                out.write(line + "\n")
+            return frames / (time.perf_counter() - before)
 
         return [
             compare("tail as text", plain_text, lambda: frames / _printed(command)[1], limit=0.25),

@@ -29,8 +29,8 @@ _READERS = 64
 def reader_rows(frames: int = 51_200) -> list[Row]:
     """Readers that come to each page of a session one after the other, as live ones do.
 
-    Encoding alone, and the hub's look into its log for them; what the sockets cost is the same for
-    every reader, and the row "hub to reader" holds it.
+    Encoding alone, and the hub's look into its log for them; what all of it costs a hub for one
+    reader is the row "writing to a reader, each".
     """
     first, second, later, looks = asyncio.run(_measure(frames))
     return [
@@ -42,11 +42,14 @@ def reader_rows(frames: int = 51_200) -> list[Row]:
 
 async def _measure(frames: int) -> tuple[list[float], ...]:
     """Return microseconds a frame: of the first, second, and each later reader, and of the log."""
-    pages, look_s = await _pages(frames)
+    log = await _stored(frames)
+    looks: list[float] = []
     first: list[float] = []
     second: list[float] = []
     later: list[float] = []
     for _ in range(PAIRS):
+        pages, look_s = await _looked(log)
+        looks.append(look_s / frames * 1e6)
         encoded = Encoded()
         relays = [Relay(_all_of("s"), encoded) for _ in range(_READERS)]
         spent = [0.0] * _READERS
@@ -59,23 +62,27 @@ async def _measure(frames: int) -> tuple[list[float], ...]:
         first.append(spent[0] / frames * 1e6)
         second.append(spent[1] / frames * 1e6)
         later.append(sum(spent[2:]) / (_READERS - 2) / frames * 1e6)
-    return first, second, later, [look_s / frames * 1e6] * PAIRS
+    await log.aclose()
+    return first, second, later, looks
 
 
 def _all_of(session: str) -> Subscription:
-    return Subscription(session, after=None, follow=True, kinds=frozenset(), max_batch=64)
+    return Subscription(session, after=None, follow=True, kinds=frozenset(), max_batch=_BATCH)
 
 
-async def _pages(frames: int) -> tuple[list[Sequence[Item]], float]:
-    """Store a session; return its pages, and the CPU time that reading them took."""
+async def _stored(frames: int) -> MemoryLog:
+    """Return a log with a session."""
     log = MemoryLog(retention=Retention(trace_frames=frames, trace_bytes=None))
     await log.open("s", _EPOCH)
     ready = encoded_frames(_BATCH)
     for first in range(0, frames, _BATCH):
         trace = [*enumerate(ready, first + 1)]
         await log.append(Batch("s", _EPOCH, first // _BATCH + 1, [], trace, trace[-1][0]))
+    return log
+
+
+async def _looked(log: MemoryLog) -> tuple[list[Sequence[Item]], float]:
+    """Return the session's pages, and the CPU time that reading them took."""
     before = time.process_time()
     pages = [page.items async for page in log.read("s", follow=False, page_frames=4_096)]
-    spent = time.process_time() - before
-    await log.aclose()
-    return pages, spent
+    return pages, time.process_time() - before

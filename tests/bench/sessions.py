@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 _DELTA = TextDelta(DELTA)
 
-_BURST = 100
-"""So many frames a session emits, before the next one does."""
+_BURST = 256
+"""So many frames a session emits, before the next one does: as many as a full batch holds."""
 
+_FRAME_BYTES = 1_024
 _PATIENCE_S = 120.0
 
 
@@ -60,10 +61,10 @@ def emit_row() -> Row:
     )
 
 
-def many_sessions_row(sessions: int = 1_000, frames: int = 100_000) -> Row:
+def many_sessions_row(sessions: int = 1_000, frames: int = 256_000) -> Row:
     """CPU of a frame from `feed` into the log's file, with many sessions, against one session.
 
-    Both feed as many frames in bursts of 100, and no faster than the lanes hold them.
+    Both feed as many frames, in turns of 256 a session, then wait until all are stored.
     """
     pairs = [
         (_cost_of_a_frame(1, frames), _cost_of_a_frame(sessions, frames)) for _ in range(PAIRS)
@@ -75,8 +76,14 @@ def _cost_of_a_frame(count: int, frames: int) -> float:
     """Return microseconds of the process's CPU for each frame."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         url = f"sqlite:{Path(folder) / 'log.db'}"
+        # All that is fed fits in: what is waited for is the same, however many share it.
         opened = [
-            stack.enter_context(open_session(f"s{number}", log=url)) for number in range(count)
+            stack.enter_context(
+                open_session(
+                    f"s{number}", log=url, trace_capacity=frames, trace_bytes=frames * _FRAME_BYTES
+                )
+            )
+            for number in range(count)
         ]
         _drain(opened)
         before = time.process_time()
@@ -84,7 +91,7 @@ def _cost_of_a_frame(count: int, frames: int) -> float:
             for session in opened:
                 for _ in range(_BURST):
                     session.feed(_DELTA)
-            _drain(opened)
+        _drain(opened)
         spent = time.process_time() - before
         assert not any(session.statistics().trace.lost for session in opened)
     return spent / frames * 1e6

@@ -121,9 +121,10 @@ class _Relay:
                 await _send(target, batch)
                 seq += len(batch)
                 batch = []
-        self._table.clear()
         self._asked = None
         target.close()
+        await target.wait_closed()
+        self._table.clear()
 
     def _reader(self) -> asyncio.Future[asyncio.StreamWriter]:
         if self._asked is None:

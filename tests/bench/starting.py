@@ -30,7 +30,13 @@ def start_rows() -> list[Row]:
 
 def _row(name: str, floor: tuple[str, ...], ours: tuple[str, ...], limit_ms: float) -> Row:
     pairs = [(_ms(floor), _ms(ours)) for _ in range(2 * PAIRS)][PAIRS:]
-    return compared(name, "ms", pairs, limit=limit_ms / median(bare for bare, _ in pairs))
+    return compared(
+        name,
+        "ms",
+        pairs,
+        limit=limit_ms / median(bare for bare, _ in pairs),
+        limit_words=f"{limit_ms:.0f} ms",
+    )
 
 
 def _ms(command: tuple[str, ...]) -> float:

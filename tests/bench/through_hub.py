@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ("end_to_end_row", "hub_to_reader_row", "still_reader_row")
+__all__ = ("end_to_end_row", "hub_to_reader_row", "still_reader_row", "writing_row")
 
 import asyncio
 import multiprocessing
+import os
 import tempfile
 import time
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ import sockets
 from anyio.lowlevel import checkpoint
 from frames import encoded_frames
 from grpc import aio
-from measure import Row, compare, compared
+from measure import PAIRS, Row, compare, compared
 
 from beside_still_reader import MIB, Size, both
 from compass.v1.compass_pb2 import AgentSessionFrame, SubscribeAgentSessionRequest
@@ -28,7 +29,8 @@ from compass_agent.runtime.hub import running_hub
 from compass_agent.sink import FrameSink
 from compass_agent.transport.grpc import GrpcTransport
 from compass_agent.wire import Batch
-from compass_agent.wire.relay import SUBSCRIBE
+from compass_agent.wire.items import FrameRun
+from compass_agent.wire.relay import SUBSCRIBE, Relay, Subscription
 from nats_servers import free_port
 
 if TYPE_CHECKING:
@@ -109,6 +111,30 @@ def end_to_end_row(frames: int = 51_200, *, tcp: bool = False) -> Row:
             return compare(name, floor, ours, limit=0.3)
 
 
+def writing_row(frames: int = 102_400) -> Row:
+    """The hub's CPU for each frame that one reader of a stored session gets, all of it.
+
+    Against encoding it for the first reader, which the rows beside it are ratios of, too.
+    """
+    encoded = encoded_frames(frames)
+    run = FrameRun(_EPOCH, range(1, frames + 1), encoded)
+    pairs: list[tuple[float, float]] = []
+    with _folder() as folder:
+        hub, ready = str(folder / "hub.sock"), _spawn.Event()
+        with _running(_serve_hub, hub, str(folder / "log.db"), frames, ready) as pid:
+            ready.wait()
+            for _ in range(PAIRS):
+                relay = Relay(Subscription("s", None, True, frozenset(), sockets.A_WRITE))
+                before = time.process_time()
+                for _message in relay.messages(run):
+                    pass
+                floor = time.process_time() - before
+                before = _processor_s(pid)
+                asyncio.run(_subscribe(hub, "s", frames))
+                pairs.append((floor / frames * 1e6, (_processor_s(pid) - before) / frames * 1e6))
+    return compared("writing to a reader, each", "us", pairs, limit=None)
+
+
 def still_reader_row() -> Row:
     """How the hub's memory grows beside a reader that never reads, against what it may grow by.
 
@@ -187,6 +213,12 @@ def _publish(path: str, frames: int, go: Event, opened: Event) -> None:
         asyncio.run(publish(f"s{run}"))
 
 
+def _processor_s(pid: int) -> float:
+    """Return the seconds of processor time that a process has taken, its threads' included."""
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _is_port(place: str) -> bool:
     return not place.startswith("/")
 
@@ -198,11 +230,13 @@ def _folder() -> Generator[Path]:
 
 
 @contextmanager
-def _running(job: Callable[..., None], *arguments: object) -> Generator[None]:
+def _running(job: Callable[..., None], *arguments: object) -> Generator[int]:
+    """Run the job in a process of its own, whose number this gives, until the block is left."""
     process = _spawn.Process(target=job, args=arguments, daemon=True)
     process.start()
+    assert process.pid is not None
     try:
-        yield
+        yield process.pid
     finally:
         process.kill()
         process.join()

@@ -8,7 +8,8 @@ Fenced blocks have these kinds, and no shell kind besides:
                  not run, its target is looked up; lines that begin with NOT_RUN are not run. A page
                  that makes an environment has the command and the package from there alone: its
                  `pip` refuses outside of one, and puts in there what this one has. A hub in the
-                 background is waited for, and port 7330 or 7331 is a free one.
+                 background is waited for, and port 7330 or 7331 is a free one. A server of NATS is
+                 there for a page that names it at its usual ports.
     ```python    a whole program; runs in a process of its own, in a folder like that. One that
                  begins with `# NAME.py` is there under that name for the page's commands.
     ```text      anything else that is to be read only.
@@ -22,14 +23,18 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from gate.markdown import anchors, links
 from hubs import short_folder
-from nats_servers import free_port
+from nats_servers import NatsServer, free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -66,6 +71,8 @@ until [ -S "$XDG_RUNTIME_DIR/compass/http.sock" ]; do
     sleep 0.05
 done
 """
+NATS = "nats://127.0.0.1:4222"
+MONITOR = "http://127.0.0.1:8222"
 PORT = re.compile(r"(?<=127\.0\.0\.1:)733[01]\b")
 # For whoever looks at something meanwhile.
 LONG_WAIT = re.compile(r"\bsleep [0-9]+\b")
@@ -113,6 +120,21 @@ def workplace(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.fixture
+def nats() -> Generator[Callable[[Path], dict[str, str]]]:
+    """Starts a server in a folder; returns what a page calls it, and where it is."""
+    with ExitStack() as stack:
+
+        def begin(folder: Path) -> dict[str, str]:
+            monitor = f"127.0.0.1:{free_port()}"
+            server = NatsServer(folder, extra=[f'http: "{monitor}"'])
+            stack.callback(server.kill)
+            server.start()
+            return {NATS: server.url, MONITOR: f"http://{monitor}"}
+
+        yield begin
+
+
 def run(command: list[str], folder: Path, *, programs: bool = True) -> None:
     """Run `command` in `folder` with a home of its own and, if wanted, this Python's programs."""
     home = folder.parent / "home"
@@ -140,20 +162,26 @@ def run(command: list[str], folder: Path, *, programs: bool = True) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_commands_of_a_page_do_what_they_say(page: str, workplace: Path) -> None:
+def test_the_commands_of_a_page_do_what_they_say(
+    page: str, workplace: Path, nats: Callable[[Path], dict[str, str]]
+) -> None:
     for program in blocks(page, "python"):
         if name := NAMED.match(program):
             (workplace / name[1]).write_text(program, "utf-8")
     script = ["trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT", "status=0"]
     installs = any(command.text.startswith(MAKES_ENVIRONMENT) for command in commands(page))
     script += [INSTALLING] if installs else []
-    port = str(free_port())
+    port, ports = str(free_port()), {NATS: NATS, MONITOR: MONITOR}
+    if any(NATS in command.text for command in commands(page)):
+        ports = nats(workplace.parent / "nats")
     for command in commands(page):
         if command.text.startswith(("make", *NOT_RUN)):
             continue
         told = f"exit $status instead of {command.status}: {shlex.quote(command.text)}"
         wrong = f'[ "$status" = {command.status} ] || {{ echo {told}; exit 1; }}'
         text = PORT.sub(port, LONG_WAIT.sub("sleep 0", command.text))
+        for usual, free in ports.items():
+            text = text.replace(usual, free)
         script += [f"{text}\nstatus=$?", wrong]
         script += [HUB_IS_THERE] if HUB_STARTS.fullmatch(command.text) else []
     run(["bash", "-c", "\n".join(script)], workplace, programs=not installs)
@@ -195,6 +223,8 @@ def test_a_page_uses_the_agreed_kinds_of_blocks(page: str) -> None:
     assert kinds <= KINDS
     for body in blocks(page, "console"):
         assert body.startswith("$ "), "a console block begins with a command"
+    for body in blocks(page, "text"):
+        assert not re.search(r"^\$ ", body, re.MULTILINE), "commands belong into a console block"
 
 
 @pytest.mark.parametrize("page", PAGES)

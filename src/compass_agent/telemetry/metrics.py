@@ -104,7 +104,7 @@ INSTRUMENTS = (
     Instrument(
         "compass.frames.lost",
         "{frame}",
-        "Frames that were dropped, refused, or came too late.",
+        "Frames that were dropped, refused, too late, or not answered by the end.",
         _of_lanes(lambda lane: lane.lost),
     ),
     Instrument(
