@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
 from contextlib import contextmanager
@@ -18,6 +19,17 @@ if TYPE_CHECKING:
     from types import FrameType
 
 pytestmark = pytest.mark.requirement("G-SINK-1")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_freed() -> Generator[None]:
+    """Keep finalizers of other tests' objects away: an interrupt in one of them reaches nobody."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @contextmanager
