@@ -7,6 +7,8 @@ __all__ = ("ASYNCIO", "HostLoop")
 import asyncio
 from typing import Any
 
+from compass_agent.runtime.late_calls import is_late_call
+
 
 class HostLoop(asyncio.SelectorEventLoop):
     """Passes over the ends of gRPC calls that the loop of an earlier test left behind.
@@ -16,8 +18,7 @@ class HostLoop(asyncio.SelectorEventLoop):
     """
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        late = isinstance(context.get("exception"), RuntimeError)
-        if not (late and "PollerCompletionQueue" in str(context.get("message"))):
+        if not is_late_call(context):
             super().call_exception_handler(context)
 
 

@@ -49,6 +49,22 @@ class Faulty(LocalTransport):
         await self.log.aclose()
 
 
+async def stays_until_mended(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
+    """Hold a journal at which `error` is raised to staying, and to keeping no other waiting."""
+    path = left(E1)
+    left(E2, end=True)
+
+    way = Faulty(error)
+    assert await deliver_journals(URL, way) == 1
+    assert files() == [path.name]
+    assert await deliver_journals(URL, way) == 0
+    (record,) = caplog.records
+    assert f"{path.name} of session s1 stays" in record.getMessage()
+    way.error = None
+    assert await deliver_journals(URL, way) == 1
+    assert files() == []
+
+
 @pytest.mark.requirement("G-PUMP-7")
 async def test_a_journal_that_cannot_be_set_aside_keeps_nobody_waiting(
     caplog: pytest.LogCaptureFixture,
@@ -70,18 +86,7 @@ async def test_a_journal_that_cannot_be_set_aside_keeps_nobody_waiting(
 async def test_a_journal_at_which_the_log_fails_keeps_nobody_waiting(
     code: ErrorCode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = left(E1)
-    left(E2, end=True)
-
-    way = Faulty(OperationError(code))
-    assert await deliver_journals(URL, way) == 1
-    assert files() == [path.name]
-    assert await deliver_journals(URL, way) == 0
-    (record,) = caplog.records
-    assert f"{path.name} of session s1 stays" in record.getMessage()
-    way.error = None
-    assert await deliver_journals(URL, way) == 1
-    assert files() == []
+    await stays_until_mended(OperationError(code), caplog)
 
 
 class _UnknownError(Exception):
@@ -105,18 +110,7 @@ class _UnknownError(Exception):
 async def test_a_journal_at_which_something_unforeseen_fails_stays_until_it_can_be_delivered(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = left(E1)
-    left(E2, end=True)
-
-    way = Faulty(error)
-    assert await deliver_journals(URL, way) == 1
-    assert files() == [path.name]
-    assert await deliver_journals(URL, way) == 0
-    (record,) = caplog.records
-    assert f"{path.name} of session s1 stays" in record.getMessage()
-    way.error = None
-    assert await deliver_journals(URL, way) == 1
-    assert files() == []
+    await stays_until_mended(error, caplog)
 
 
 @pytest.mark.requirement("G-PUMP-7")

@@ -19,7 +19,7 @@ from compass_agent.client.items import Frame, items_of
 from compass_agent.client.link import Patience
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.frames import Cursor, check_session_id
-from compass_agent.log.hubs import hub_way
+from compass_agent.log.hubs import FRAMES_A_MESSAGE, hub_way
 from compass_agent.log.where import is_hub, log_url
 from compass_agent.wire.resume import Resume
 from compass_subscriber.v1 import SubscribeAgentSessionRequest
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
     from compass_agent.client.items import TailItem
     from compass_agent.client.link import Link
-
-# 64 frames a message move dozens of times as many a second as one does, 256 twice as many again.
-_MAX_BATCH = 256
 
 _LARGEST_PORT = 65_535
 
@@ -85,7 +82,7 @@ def tail(
         session_id=check_session_id(session),
         follow=follow,
         kinds=sorted({kinds} if isinstance(kinds, str) else {*kinds}),
-        max_batch=_MAX_BATCH,
+        max_batch=FRAMES_A_MESSAGE,
     )
     begin = Cursor.parse(after) if isinstance(after, str) else after
     return Tail(_hub_at(url, token), wanted, begin, Patience(patience_s, on_link))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ("expect_late_calls",)
+__all__ = ("expect_late_calls", "is_late_call")
 
 import asyncio
 from typing import Any
@@ -18,7 +18,12 @@ def expect_late_calls() -> None:
     asyncio.get_running_loop().set_exception_handler(_tell)
 
 
-def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def is_late_call(context: dict[str, Any]) -> bool:
+    """Tell whether what a loop's exception handler is told is the end of such a call."""
     at_the_queue = "PollerCompletionQueue" in str(context.get("message"))
-    if not (at_the_queue and isinstance(context.get("exception"), RuntimeError)):
+    return at_the_queue and isinstance(context.get("exception"), RuntimeError)
+
+
+def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if not is_late_call(context):
         loop.default_exception_handler(context)

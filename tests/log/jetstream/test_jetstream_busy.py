@@ -11,26 +11,16 @@ from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log.jetstream import JetStreamLog
 from compass_agent.log.jetstream.faults import BusyError, FullError
 from compass_agent.log.retention import Retention
-from nats_logs import fresh_log, fresh_stream
+from nats_logs import fresh_log
 from writing_logs import E1, S, batch, read_all
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import Awaitable, Callable
 
     from nats_servers import NatsServer
 
 ALL = Retention(ended_age_s=None, total_bytes=None)
 LESS = Retention(ended_age_s=None, total_bytes=None, trace_frames=2)
-
-
-@pytest.fixture
-async def two(nats_server: NatsServer) -> AsyncGenerator[tuple[JetStreamLog, JetStreamLog]]:
-    """A log that removes, and one that writes meanwhile, on one stream."""
-    stream = await fresh_stream(nats_server)
-    logs = tuple(JetStreamLog([nats_server.url], stream, retention=ALL) for _ in range(2))
-    yield logs[0], logs[1]
-    for log in logs:
-        await log.aclose()
 
 
 async def fill(log: JetStreamLog, session: str, frames: int = 6) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import anyio
@@ -22,29 +23,40 @@ from nats_servers import NatsServer
 from writing_logs import E1, batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable
     from pathlib import Path
 
+    from compass_agent.log import SessionLog
 
-async def test_a_file_of_credentials_lets_a_log_write(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+
+@asynccontextmanager
+async def log_with_credentials(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncGenerator[tuple[SessionLog, NatsServer, Path]]:
+    """Give a log with a session open, its server, and the file that lets it in."""
     accounts = Accounts()
-    creds = tmp_path / "agent.creds"
+    creds = folder / "agent.creds"
     creds.write_text(accounts.credentials)
     monkeypatch.setenv("COMPASS_NATS_CREDS", str(creds))
-    server = NatsServer(tmp_path / "server", extra=accounts.lines)
+    server = NatsServer(folder / "server", extra=accounts.lines)
     server.start()
     try:
         servers, stream, options = servers_of(server.url.removeprefix("nats:") + "/compass")
         await init_engine(servers, stream_settings(stream), options)
         log = open_log(f"{server.url}/compass")
         await log.open("mine", E1)
-        answer = await log.append(batch(1, priority=[1], trace=[2], through=2, session="mine"))
-        assert answer.through == 2
+        yield log, server, creds
         await log.aclose()
     finally:
         server.stop()
+
+
+async def test_a_file_of_credentials_lets_a_log_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with log_with_credentials(tmp_path, monkeypatch) as (log, _, _):
+        answer = await log.append(batch(1, priority=[1], trace=[2], through=2, session="mine"))
+        assert answer.through == 2
 
 
 def test_the_extra_is_named_when_credentials_need_what_is_not_installed(
@@ -137,23 +149,14 @@ async def _refused(creds: Path, why: str) -> None:
 async def test_credentials_that_break_while_the_engine_is_away_are_used_once_they_are_mended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    accounts = Accounts()
-    creds = tmp_path / "agent.creds"
-    creds.write_text(accounts.credentials)
-    monkeypatch.setenv("COMPASS_NATS_CREDS", str(creds))
-    server = NatsServer(tmp_path / "server", extra=accounts.lines)
-    server.start()
-    try:
-        servers, stream, options = servers_of(server.url.removeprefix("nats:") + "/compass")
-        await init_engine(servers, stream_settings(stream), options)
-        log = open_log(f"{server.url}/compass")
-        await log.open("mine", E1)
+    async with log_with_credentials(tmp_path, monkeypatch) as (log, server, creds):
+        good = creds.read_text()
         creds.write_text("junk\n")
         server.stop()
         server.start()
         with pytest.raises(OperationError):
             await log.append(batch(1, priority=[1], through=1, session="mine"))
-        creds.write_text(accounts.credentials)
+        creds.write_text(good)
         with anyio.fail_after(20):
             while True:
                 try:
@@ -163,6 +166,3 @@ async def test_credentials_that_break_while_the_engine_is_away_are_used_once_the
                 else:
                     break
         assert answer.through == 1
-        await log.aclose()
-    finally:
-        server.stop()

@@ -14,11 +14,9 @@ from compass_agent.frames import Cursor
 from compass_agent.log import open_log
 from compass_agent.log.jetstream import JetStreamLog
 from compass_agent.log.jetstream.faults import DamagedError
-from compass_agent.log.jetstream.rights import writer_rights
-from compass_agent.log.jetstream.setup import init_engine, stream_settings
 from compass_agent.log.retention import Retention
 from compass_agent.wire import SessionMeta
-from nats_logs import fresh_log, fresh_stream
+from nats_logs import fresh_log, fresh_stream, server_with_rights
 from nats_servers import NatsServer
 from writing_logs import E1, E2, S, batch, failed, read_all, text
 
@@ -175,14 +173,8 @@ async def test_a_new_writer_goes_on_where_the_newest_record_is_lost(tmp_path: Pa
 async def test_a_writer_that_may_not_look_further_does_not_take_such_a_session_for_none(
     tmp_path: Path,
 ) -> None:
-    stream = "rights"
-    mine = f"{{ user: {S}, password: s, permissions: {writer_rights(stream, S)} }}"
-    users = f"authorization {{ users: [{{ user: all, password: all }}, {mine}] }}"
-    server = NatsServer(tmp_path, extra=[users])
-    server.start()
-    place = server.url.removeprefix("nats://")
-    await init_engine([f"nats://all:all@{place}"], stream_settings(stream))
-    log = open_log(f"nats://{S}:s@{place}/{stream}")
+    server, mine, everything = await server_with_rights(tmp_path)
+    log = open_log(mine)
     await log.open(S, E1)
     await log.append(batch(1, priority={1: failed("FIRST")}, through=1))
     await log.append(batch(2, priority={2: failed("NEWEST")}, through=2, prev_priority=1))
@@ -190,8 +182,8 @@ async def test_a_writer_that_may_not_look_further_does_not_take_such_a_session_f
     server.stop()
     flip(tmp_path, b"NEWEST")
     server.start()
-    log = open_log(f"nats://{S}:s@{place}/{stream}")
-    owner = open_log(f"nats://all:all@{place}/{stream}")
+    log = open_log(mine)
+    owner = open_log(everything)
     with anyio.fail_after(20):
         with pytest.raises(DamagedError, match="refused"):
             await log.open(S, E2)

@@ -11,10 +11,8 @@ import pytest
 from compass_agent.errors.codes import ErrorCode, OperationError
 from compass_agent.log import open_log
 from compass_agent.log.jetstream import JetStreamLog
-from compass_agent.log.jetstream.rights import writer_rights
-from compass_agent.log.jetstream.setup import init_engine, stream_settings
 from compass_agent.log.retention import Retention
-from nats_logs import fresh_log
+from nats_logs import fresh_log, server_with_rights
 from nats_servers import NatsServer
 from writing_logs import E1, E2, S, batch, read_all
 
@@ -140,15 +138,9 @@ async def test_removing_what_cannot_be_read_can_be_cut_off_as_well(
 @pytest.mark.requirement("G-NATS-5")
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_user_that_may_not_remove_hides_nothing_when_it_tries(tmp_path: Path) -> None:
-    stream = "rights"
-    mine = f"{{ user: {S}, password: s, permissions: {writer_rights(stream, S)} }}"
-    users = f"authorization {{ users: [{{ user: all, password: all }}, {mine}] }}"
-    server = NatsServer(tmp_path, extra=[users])
-    server.start()
-    place = server.url.removeprefix("nats://")
-    await init_engine([f"nats://all:all@{place}"], stream_settings(stream))
-    owner = open_log(f"nats://all:all@{place}/{stream}")
-    writer = open_log(f"nats://{S}:s@{place}/{stream}")
+    server, mine, everything = await server_with_rights(tmp_path)
+    owner = open_log(everything)
+    writer = open_log(mine)
     await writer.open(S, E1)
     await writer.append(batch(1, priority=[1], trace=[2], through=2))
     with pytest.raises(OperationError) as caught:

@@ -14,27 +14,15 @@ from compass_agent.log.jetstream import JetStreamLog
 from compass_agent.log.jetstream.faults import FullError
 from compass_agent.log.retention import Retention
 from compass_agent.wire import Batch
-from nats_logs import fresh_log, fresh_stream
+from nats_logs import fresh_log
 from writing_logs import E1, E2, S, batch, end, read_all, state, told
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
-
     from compass_agent.log import Pages
     from compass_agent.log.jetstream.waiting import Stored
     from nats_servers import NatsServer
 
 ALL = Retention(ended_age_s=None, total_bytes=None)
-
-
-@pytest.fixture
-async def two(nats_server: NatsServer) -> AsyncGenerator[tuple[JetStreamLog, JetStreamLog]]:
-    """Two hubs: logs that know nothing of each other, on one stream."""
-    stream = await fresh_stream(nats_server)
-    logs = tuple(JetStreamLog([nats_server.url], stream, retention=ALL) for _ in range(2))
-    yield logs[0], logs[1]
-    for log in logs:
-        await log.aclose()
 
 
 async def take(pages: Pages, words: int) -> list[str]:

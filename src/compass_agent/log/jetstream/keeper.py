@@ -1,8 +1,6 @@
-"""Lists sessions, removes them, and keeps them small. On the engine's event loop alone.
+"""Lists sessions, and says which of them go, or become smaller. On the engine's event loop alone.
 
-Removing is two steps: first it is written down that something goes, fenced as every write, and then
-the engine is asked to purge what stands before that. So nothing goes that was written meanwhile,
-and whoever reads is told a reason.
+How they do, `removals` and `trims` know.
 """
 
 from __future__ import annotations
@@ -49,7 +47,6 @@ _TOGETHER = 128
 _REST = 20
 """Looking after all sessions is followed by so many times as long without: it slows writers."""
 
-_LEAST_ROOM = 64 * 1024
 _logger = logging.getLogger("compass_agent.log")
 
 

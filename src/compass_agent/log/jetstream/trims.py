@@ -10,7 +10,7 @@ from __future__ import annotations
 __all__ = ("Trimmer",)
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from compass_agent.log.jetstream.faults import ConflictError, FullError
 from compass_agent.log.jetstream.pages import trace_sizes
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from compass_agent.log.jetstream.cache import CachedSession
     from compass_agent.log.jetstream.heads import KeptEpoch, SessionState
     from compass_agent.log.jetstream.store import Store
+
+    _Trace: TypeAlias = tuple[KeptEpoch, list[tuple[int, int, int]]]
+    """An epoch, and of each frame of its trace the place, the bytes and the time, in order."""
 
 _LEAST_ROOM = 64 * 1024
 
@@ -67,7 +70,8 @@ class Trimmer:
             while True:
                 known = await self._store.look_up(cached)
                 state = known.state
-                cuts = [] if state is None else await self._cuts(cached, state, retention, now_ms)
+                traces = [] if state is None else await self._traces(cached, state)
+                cuts = _cuts(traces, retention, now_ms)
                 if not cuts or dry_run:
                     break
                 places = [await self._first_kept(cached, cut, known.pos) for cut in cuts]
@@ -91,10 +95,10 @@ class Trimmer:
         state = known.state if known else None
         if known is None or state is None:
             return False
-        amounts = [await trace_sizes(self._store, cached, kept.head) for kept in state.epochs]
-        there = sum(weight for trace in amounts for _, weight, _ in trace)
+        traces = await self._traces(cached, state)
+        there = sum(weight for _, trace in traces for _, weight, _ in trace)
         less = Retention(trace_bytes=max(0, there - max(size, _LEAST_ROOM)))
-        cuts = await self._cuts(cached, state, less, self._store.now_ms())
+        cuts = _cuts(traces, less, self._store.now_ms())
         if not cuts:
             return False
         places = [await self._first_kept(cached, cut, known.pos) for cut in cuts]
@@ -120,26 +124,8 @@ class Trimmer:
             await self._write_down(cached, cuts)
             self.owed.pop(cached.session, None)
 
-    async def _cuts(
-        self, cached: CachedSession, state: SessionState, retention: Retention, now_ms: int
-    ) -> list[_Cut]:
-        traces = [
-            (kept, await trace_sizes(self._store, cached, kept.head)) for kept in state.epochs
-        ]
-        frames = sum(len(trace) for _, trace in traces)
-        size = sum(weight for _, trace in traces for _, weight, _ in trace)
-        old_ms = retention.too_old_ms(now_ms)
-        gone = gone_bytes = 0
-        cuts: list[_Cut] = []
-        for kept, trace in traces:
-            old = max((seq for seq, _, at_ms in trace if at_ms <= old_ms), default=0)
-            amounts = (frames - gone, size - gone_bytes)
-            weights = [(seq, weight) for seq, weight, _ in trace]
-            count, weight = how_many(weights, retention, amounts, old)
-            if count:
-                cuts.append(_Cut(kept, trace[count - 1][0], count, weight))
-            gone, gone_bytes = gone + count, gone_bytes + weight
-        return cuts
+    async def _traces(self, cached: CachedSession, state: SessionState) -> list[_Trace]:
+        return [(kept, await trace_sizes(self._store, cached, kept.head)) for kept in state.epochs]
 
     async def _write_down(self, cached: CachedSession, cuts: list[_Cut]) -> bool:
         """Write down what goes, whoever else writes; False: the cuts do not fit any more."""
@@ -180,6 +166,24 @@ class Trimmer:
                 stays = [record.pos for record in trace if record.last > cut.last]
                 found[subject] = min([*stays, pos])
         return found
+
+
+def _cuts(traces: list[_Trace], retention: Retention, now_ms: int) -> list[_Cut]:
+    """Return what is not to be kept, oldest first."""
+    frames = sum(len(trace) for _, trace in traces)
+    size = sum(weight for _, trace in traces for _, weight, _ in trace)
+    old_ms = retention.too_old_ms(now_ms)
+    gone = gone_bytes = 0
+    cuts: list[_Cut] = []
+    for kept, trace in traces:
+        old = max((seq for seq, _, at_ms in trace if at_ms <= old_ms), default=0)
+        amounts = (frames - gone, size - gone_bytes)
+        weights = [(seq, weight) for seq, weight, _ in trace]
+        count, weight = how_many(weights, retention, amounts, old)
+        if count:
+            cuts.append(_Cut(kept, trace[count - 1][0], count, weight))
+        gone, gone_bytes = gone + count, gone_bytes + weight
+    return cuts
 
 
 def _without(state: SessionState, cuts: list[_Cut]) -> SessionState | None:

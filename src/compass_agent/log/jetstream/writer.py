@@ -103,14 +103,8 @@ class Writer:
         if answered or not trace or trace[0][0] > head.through:
             return batch
         last = min(trace[-1][0], head.through)
-        try:
-            there = await within(self._store, cached, head.epoch, trace[0][0], last)
-        except OperationError as error:
-            if error.code is not ErrorCode.PERMISSION_DENIED:
-                raise
-            # A user that may not read. Its trace goes up in order, so that is what is there.
-            there = {seq for seq, _ in trace if seq <= kept.top}
-        return _without(batch, {seq for seq in there if seq <= last})
+        there = await self._there(cached, kept, [seq for seq, _ in trace if seq <= last])
+        return _without(batch, there)
 
     async def renew(self, epochs: Sequence[tuple[str, str]], until_ms: int) -> None:
         """Say until when the writers of these (session, epoch) live."""
@@ -201,16 +195,16 @@ class Writer:
             raise
         return True
 
-    async def _there(self, cached: CachedSession, kept: KeptEpoch, now: Step) -> set[int]:
-        """Return the places of a step's frames that are stored already."""
-        first, last = now.frames[0][0], now.frames[-1][0]
+    async def _there(self, cached: CachedSession, kept: KeptEpoch, seqs: list[int]) -> set[int]:
+        """Return those of the places, which ascend, at which there is something already."""
         try:
-            return await within(self._store, cached, kept.head.epoch, first, last)
+            there = await within(self._store, cached, kept.head.epoch, seqs[0], seqs[-1])
         except OperationError as error:
             if error.code is not ErrorCode.PERMISSION_DENIED:
                 raise
             # A user that may not read. Its trace goes up in order, so that is what is there.
-            return {seq for seq, _ in now.frames if seq <= kept.top}
+            return {seq for seq in seqs if seq <= kept.top}
+        return there.intersection(seqs)
 
     async def _has_room(self, cached: CachedSession, size: int) -> bool:
         """Make room; False: there is none, or it is not for this user to make."""
@@ -226,7 +220,7 @@ class Writer:
     ) -> None:
         after = now.kept or kept
         if now.frames and not now.priority and now.frames[0][0] <= kept.top:
-            there = await self._there(cached, kept, now)
+            there = await self._there(cached, kept, [seq for seq, _ in now.frames])
             fresh = [frame for frame in now.frames if frame[0] not in there]
             now = replace(now, size=None)
         else:

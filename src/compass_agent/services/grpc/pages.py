@@ -11,6 +11,7 @@ import grpc
 from anyio.lowlevel import checkpoint
 
 from compass_agent.errors.codes import ErrorCode, OperationError
+from compass_agent.log.hubs import FRAMES_A_MESSAGE
 from compass_agent.services.grpc.channel import failure_of
 from compass_agent.services.hub_links import HubAway, HubBack
 from compass_agent.wire import CaughtUp, End, Gap, Page
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from compass_agent.log.read import SessionSummary
     from compass_agent.wire import Item
 
-# 64 frames a message move dozens of times as many a second as one does, 256 twice as many again.
-_LARGEST_BATCH = 256
 _FIRST_DELAY_S = 0.1
 _LONGEST_DELAY_S = 2.0
 
@@ -73,7 +72,7 @@ class HubPages:
         self._session = session
         self._resume = Resume(after)
         self._follow = follow
-        self._max_batch = min(page_frames, _LARGEST_BATCH)
+        self._max_batch = min(page_frames, FRAMES_A_MESSAGE)
         self._patience_s = patience_s
         self._call: aio.UnaryStreamCall[bytes, bytes] | None = None
         self._done = False
